@@ -1,0 +1,97 @@
+//! How a command speaks: results on stdout, everything else on stderr; people or JSON.
+
+use super::CommandResult;
+use super::args::Global;
+use super::bars::Bars;
+use super::failure::Failure;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Where a command's words go.
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    /// As the global options say.
+    pub(crate) fn new(global: &Global) -> Self {
+        Self { json: global.json, quiet: global.quiet }
+    }
+
+    /// Whether results are wanted as JSON.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Print a result. A closed pipe (`| head`) is no failure.
+    pub(crate) fn result(&self, text: &str) -> CommandResult {
+        let mut stdout = std::io::stdout().lock();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        match write!(stdout, "{text}{end}").and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Failure::internal(format!("Cannot write to stdout: {error}")))
+            }
+            _ => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    /// Print JSON, or the text for people.
+    pub(crate) fn either<T: serde::Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> CommandResult {
+        if self.json {
+            let json = serde_json::to_string_pretty(value).map_err(|e| Failure::internal(e.to_string()))?;
+            self.result(&json)
+        } else {
+            self.result(&text())
+        }
+    }
+
+    /// A line for people on stderr; silent with `--quiet`.
+    #[expect(clippy::print_stderr, reason = "this room prints")]
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Progress bars on a terminal, plain lines elsewhere, nothing with `--quiet`.
+    pub(crate) fn progress(&self) -> Bars {
+        Bars::new(!self.quiet, std::io::stderr().is_terminal())
+    }
+
+    /// Say what failed. With `--json` also as an object on stdout, so that a script gets one document either way.
+    #[expect(clippy::print_stderr, reason = "this room prints")]
+    pub(crate) fn failure(&self, failure: &Failure) {
+        eprintln!("{}", failure.for_people(colour()));
+        if self.json {
+            // Nothing better is left to do when stdout is closed as well.
+            let _ = self.result(&failure.to_json());
+        }
+    }
+}
+
+/// Whether stderr takes colours (NO_COLOR is honoured).
+fn colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
+}
+
+/// Log lines go to stderr: warnings by default, more with `-v`, filters with FOCUS_LOG.
+pub(crate) fn start_logging(global: &Global) {
+    let level = match (global.quiet, global.verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn",
+        (false, 1) => "info",
+        (false, 2) => "debug",
+        (false, _) => "trace",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("FOCUS_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
+    // A second start (tests calling in) keeps the first.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colour())
+        .without_time()
+        .with_target(false)
+        .try_init();
+}

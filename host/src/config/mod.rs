@@ -1,0 +1,84 @@
+//! What a run is asked to do, resolved from the command line and the environment, with every default written down once.
+//!
+//! Knows folders and names; opens no dataset, no plugin and no run folder.
+
+mod folders;
+
+pub use folders::Folders;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything `eval` needs to know.
+#[derive(Debug, Clone)]
+pub struct EvalConfig {
+    /// The plugin's dylib.
+    pub plugin: PathBuf,
+    /// Which of its models; `None`: its only one, or its first.
+    pub model: Option<String>,
+    /// The model's own switches, `key=value`.
+    pub settings: BTreeMap<String, String>,
+    /// A folder with the model's weights.
+    pub weights: Option<PathBuf>,
+    /// Embedded dataset id, or path of a mapper component.
+    pub dataset: String,
+    /// The dataset's folder; `None` only for the embedded default.
+    pub data: Option<PathBuf>,
+    /// Task ids; empty: all that the dataset offers.
+    pub tasks: Vec<String>,
+    /// Method ids; empty: all that the model's interfaces allow.
+    pub methods: Vec<String>,
+    /// At most that many images per split, in record order; 0: all.
+    pub limit: usize,
+    /// The run folder; `None`: named from the run's identity below `runs/`.
+    pub out: Option<PathBuf>,
+    /// `cpu` or `cuda:N`, for the model and the probe.
+    pub device: String,
+    /// Number type for the model; `None`: the card's first.
+    pub dtype: Option<String>,
+    /// Share of a cell's test images that may fail before the cell counts as failed.
+    pub error_budget: f64,
+    /// How the worker is run.
+    pub worker: WorkerConfig,
+    /// Reuse embeddings and pixels of earlier runs.
+    pub cache: bool,
+    /// Try images again whose model failed in an earlier, interrupted attempt at this run.
+    pub folders: Folders,
+}
+
+/// How the worker process is run and when it is given up.
+#[derive(Debug, Clone)]
+pub struct WorkerConfig {
+    /// Load the plugin into this process instead; for debuggers. A crash then ends the host.
+    pub in_process: bool,
+    /// Deny network and writing to the plugin.
+    pub sandbox: bool,
+    /// Network hosts the user grants.
+    pub allow_network: Vec<String>,
+    /// Time for checking and loading the dylib.
+    pub load_timeout: Duration,
+    /// Time for opening the model, weights included.
+    pub open_timeout: Duration,
+    /// Time for one batch.
+    pub batch_timeout: Duration,
+    /// Resident memory at which the worker is killed, bytes.
+    pub memory: u64,
+    /// Restarts before the run gives up.
+    pub max_restarts: u32,
+    /// CPU threads of the worker.
+    pub threads: u32,
+}
+
+/// The embedded default dataset's id.
+pub const DEFAULT_DATASET: &str = "synthetic";
+/// Share of failed images a cell may have.
+pub const DEFAULT_ERROR_BUDGET: f64 = 0.05;
+/// Seconds for loading.
+pub const DEFAULT_LOAD_SECONDS: u64 = 60;
+/// Seconds for opening a model.
+pub const DEFAULT_OPEN_SECONDS: u64 = 1800;
+/// Seconds for a batch.
+pub const DEFAULT_BATCH_SECONDS: u64 = 300;
+/// Restarts of the worker.
+pub const DEFAULT_MAX_RESTARTS: u32 = 100;

@@ -1,0 +1,12 @@
+//! `referable_dr`: Referable diabetic retinopathy (focus-benchmark.md, section 1).
+
+use super::{TASKS, Task};
+use linkme::distributed_slice;
+
+#[distributed_slice(TASKS)]
+static TASK: Task = Task {
+    id: "referable_dr",
+    title: "Referable diabetic retinopathy",
+    positive: "ICDR grade of at least 2, or suspicious macular edema",
+    order: 2,
+};
