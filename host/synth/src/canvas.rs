@@ -1,0 +1,173 @@
+//! Layers of coverage and the strokes on them. Knows no anatomy and no colour.
+
+use crate::random::{Random, mix};
+
+/// One layer: coverage 0 to 1 at each pixel, row-major, square.
+#[derive(Debug, Clone)]
+pub struct Layer {
+    pub size: usize,
+    pub value: Vec<f64>,
+}
+
+/// A round-ended stroke from `a` to `b` whose half width goes linearly from `start` to `end`, in pixels.
+#[derive(Debug, Clone, Copy)]
+pub struct Stroke {
+    pub a: (f64, f64),
+    pub b: (f64, f64),
+    pub start: f64,
+    pub end: f64,
+}
+
+impl Layer {
+    pub fn new(size: usize) -> Self {
+        Self { size, value: vec![0.0; size * size] }
+    }
+
+    /// Raises pixels in the box around (`x`, `y`) of half side `reach` to `coverage(px, py)` where that is higher.
+    pub fn raise(&mut self, x: f64, y: f64, reach: f64, mut coverage: impl FnMut(f64, f64) -> f64) {
+        let last = self.size as f64 - 1.0;
+        let span = |c: f64| ((c - reach).floor().clamp(0.0, last) as usize, (c + reach).ceil().clamp(0.0, last) as usize);
+        let ((x0, x1), (y0, y1)) = (span(x), span(y));
+        for py in y0..=y1 {
+            for px in x0..=x1 {
+                let value = &mut self.value[py * self.size + px];
+                *value = value.max(coverage(px as f64, py as f64).clamp(0.0, 1.0));
+            }
+        }
+    }
+
+    /// Draws a stroke with edges one pixel soft; thinner than a pixel, it fades instead of narrowing.
+    pub fn stroke(&mut self, stroke: Stroke, strength: f64) {
+        let Stroke { a, b, start, end } = stroke;
+        let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+        let square = (dx * dx + dy * dy).max(1e-12);
+        let reach = 0.5 * square.sqrt() + start.max(end) + 1.5;
+        self.raise(0.5 * (a.0 + b.0), 0.5 * (a.1 + b.1), reach, |x, y| {
+            let t = (((x - a.0) * dx + (y - a.1) * dy) / square).clamp(0.0, 1.0);
+            let (ex, ey) = (x - a.0 - t * dx, y - a.1 - t * dy);
+            let half = start + (end - start) * t;
+            strength * disc_coverage((ex * ex + ey * ey).sqrt(), half)
+        });
+    }
+}
+
+/// Coverage of a pixel at `distance` from the axis of something of half width `half`.
+pub fn disc_coverage(distance: f64, half: f64) -> f64 {
+    (half - distance + 0.5).clamp(0.0, (2.0 * half).min(1.0))
+}
+
+/// Near-Gaussian blur of a square layer in place, `sigma` in pixels: three running means in each direction, whose
+/// fractional ends make the variance exact. Edges repeat.
+pub fn blur(value: &mut [f64], size: usize, sigma: f64) {
+    if sigma < 0.05 {
+        return;
+    }
+    // A mean over 2r+1 pixels plus two end pixels of weight e has variance v; three passes give sigma^2 = 3 v.
+    let target = sigma * sigma / 3.0;
+    let mut radius = 0_usize;
+    let variance = |r: f64, e: f64| (r * (r + 1.0) * (2.0 * r + 1.0) / 3.0 + 2.0 * e * (r + 1.0) * (r + 1.0)) / (2.0 * r + 1.0 + 2.0 * e);
+    while variance(radius as f64 + 1.0, 0.0) <= target {
+        radius += 1;
+    }
+    let r = radius as f64;
+    let inner = r * (r + 1.0) * (2.0 * r + 1.0) / 3.0;
+    let edge = (target * (2.0 * r + 1.0) - inner) / (2.0 * ((r + 1.0) * (r + 1.0) - target));
+    let mut line = vec![0.0; size];
+    for _ in 0..3 {
+        for row in value.chunks_exact_mut(size) {
+            running_mean(row, &mut line, radius, edge);
+            row.copy_from_slice(&line);
+        }
+        let mut column = vec![0.0; size];
+        for x in 0..size {
+            for y in 0..size {
+                column[y] = value[y * size + x];
+            }
+            running_mean(&column, &mut line, radius, edge);
+            for y in 0..size {
+                value[y * size + x] = line[y];
+            }
+        }
+    }
+}
+
+fn running_mean(input: &[f64], output: &mut [f64], radius: usize, edge: f64) {
+    let last = input.len() as isize - 1;
+    let at = |i: isize| input[i.clamp(0, last) as usize];
+    let r = radius as isize;
+    let norm = 1.0 / (2.0 * radius as f64 + 1.0 + 2.0 * edge);
+    let mut sum: f64 = (-r..=r).map(at).sum();
+    for (i, out) in output.iter_mut().enumerate() {
+        let i = i as isize;
+        *out = (sum + edge * (at(i - r - 1) + at(i + r + 1))) * norm;
+        sum += at(i + r + 1) - at(i - r);
+    }
+}
+
+/// Smooth noise in [-1, 1] on a lattice of the given cell size in pixels.
+#[derive(Debug, Clone, Copy)]
+pub struct Noise {
+    key: u64,
+    cell: f64,
+}
+
+impl Noise {
+    pub fn new(random: &mut Random, cell: f64) -> Self {
+        Self { key: random.bits(), cell }
+    }
+
+    pub fn at(&self, x: f64, y: f64) -> f64 {
+        let (u, v) = (x / self.cell, y / self.cell);
+        let (i, j) = (u.floor(), v.floor());
+        let ease = |t: f64| t * t * (3.0 - 2.0 * t);
+        let (s, t) = (ease(u - i), ease(v - j));
+        let corner = |di: i64, dj: i64| lattice(self.key, i as i64 + di, j as i64 + dj);
+        let top = corner(0, 0) + (corner(1, 0) - corner(0, 0)) * s;
+        let bottom = corner(0, 1) + (corner(1, 1) - corner(0, 1)) * s;
+        top + (bottom - top) * t
+    }
+}
+
+fn lattice(key: u64, i: i64, j: i64) -> f64 {
+    let bits = mix(key ^ mix((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (j as u64).rotate_left(32)));
+    (bits >> 11) as f64 * (2.0 / 9_007_199_254_740_992.0) - 1.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blur_has_the_variance_asked_for_and_keeps_the_sum() {
+        for sigma in [0.3, 0.8, 1.7, 4.2] {
+            let mut layer = Layer::new(65);
+            layer.value[32 * 65 + 32] = 1.0;
+            blur(&mut layer.value, 65, sigma);
+            let sum: f64 = layer.value.iter().sum();
+            let second: f64 =
+                layer.value.iter().enumerate().map(|(i, v)| v * ((i % 65) as f64 - 32.0) * ((i % 65) as f64 - 32.0)).sum();
+            assert!((sum - 1.0).abs() < 1e-9, "{sigma} {sum}");
+            assert!((second - sigma * sigma).abs() < 1e-6 * sigma.max(1.0), "{sigma} {second}");
+        }
+    }
+
+    #[test]
+    fn stroke_covers_its_axis_only() {
+        let mut layer = Layer::new(20);
+        layer.stroke(Stroke { a: (4.0, 10.0), b: (15.0, 10.0), start: 1.0, end: 1.0 }, 1.0);
+        assert_eq!(layer.value[10 * 20 + 8], 1.0);
+        assert_eq!(layer.value[13 * 20 + 8], 0.0);
+        // A stroke outside the picture is clipped, not a panic.
+        layer.stroke(Stroke { a: (-40.0, -10.0), b: (55.0, 90.0), start: 1.0, end: 9.0 }, 1.0);
+        assert!(layer.value.iter().all(|v| (0.0..=1.0).contains(v)));
+    }
+
+    #[test]
+    fn noise_is_smooth_bounded_and_not_constant() {
+        let noise = Noise::new(&mut Random::stream(3, &[]), 7.0);
+        let line: Vec<f64> = (0..400).map(|i| noise.at(f64::from(i) * 0.1 - 20.0, 5.5)).collect();
+        assert!(line.iter().all(|v| v.abs() <= 1.0));
+        assert!(line.windows(2).all(|w| (w[0] - w[1]).abs() < 0.06));
+        assert!(line.iter().fold(0.0_f64, |m, v| m.max(v.abs())) > 0.1);
+    }
+}
