@@ -1,0 +1,107 @@
+//! The two passes over 8-bit rows, and the choice of instruction set. All back ends give the same bytes.
+//!
+//! Knows rows, channels and coefficient tables; must not know images, windows or the order of the passes.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod pack;
+mod scalar;
+
+pub(crate) use pack::Packed;
+
+use crate::ResizeError;
+use crate::coefficients::Coefficients;
+
+/// Instruction set of the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// Plain Rust, any processor.
+    Scalar,
+    /// x86-64 with AVX2.
+    Avx2,
+}
+
+impl Backend {
+    /// The fastest that this processor has.
+    pub fn best() -> Self {
+        if Self::Avx2.is_available() { Self::Avx2 } else { Self::Scalar }
+    }
+
+    /// Whether this processor has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 => false,
+        }
+    }
+
+    /// Lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            Self::Avx2 => "avx2",
+        }
+    }
+
+    pub(crate) fn require(self) -> Result<Self, ResizeError> {
+        if self.is_available() { Ok(self) } else { Err(ResizeError::Backend { backend: self.name() }) }
+    }
+}
+
+/// Rows of bytes to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    /// Row `y` begins at `y * stride`.
+    pub data: &'a [u8],
+    /// Bytes from one row to the next.
+    pub stride: usize,
+    /// Number of rows.
+    pub count: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn row(&self, index: usize) -> &'a [u8] {
+        &self.data[index * self.stride..]
+    }
+}
+
+/// Rows of bytes to write.
+#[derive(Debug)]
+pub(crate) struct RowsMut<'a> {
+    /// Row `y` begins at `y * stride`.
+    pub data: &'a mut [u8],
+    /// Bytes from one row to the next; at least [`SLACK`] more than a row holds, where a kernel says so.
+    pub stride: usize,
+}
+
+/// Bytes that the horizontal kernels may write past a row's end.
+pub(crate) const SLACK: usize = 32;
+
+/// Resamples each row of `source` to the outputs of `table`. `target` rows need [`SLACK`] bytes behind them.
+pub(crate) fn horizontal(backend: Backend, channels: usize, source: Rows<'_>, table: &Coefficients, packed: &Packed, target: RowsMut<'_>, scratch: &mut Vec<u8>) {
+    #[cfg(target_arch = "x86_64")]
+    if backend == Backend::Avx2 && packed.is_usable() {
+        avx2::horizontal(channels, source, table, packed, target, scratch);
+        return;
+    }
+    let _ = (backend, packed, scratch);
+    match channels {
+        1 => scalar::horizontal::<1>(source, table, target),
+        3 => scalar::horizontal::<3>(source, table, target),
+        _ => scalar::horizontal::<4>(source, table, target),
+    }
+}
+
+/// Resamples columns: output row `y` is a weighted sum of the source rows in span `y`, over the first `bytes` bytes of each.
+pub(crate) fn vertical(backend: Backend, bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if backend == Backend::Avx2 && table.splittable && bytes >= avx2::LANES {
+        avx2::vertical(bytes, source, table, target);
+        return;
+    }
+    let _ = backend;
+    scalar::vertical(bytes, source, table, target);
+}
