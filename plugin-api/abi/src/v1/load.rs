@@ -109,16 +109,90 @@ fn shorten(error: LibraryError) -> LoadError {
     }
 }
 
-/// The lines of abi_stable's report that say what differs; the rest of its 20 kB prints both types in full, at every level.
+/// What differs, one clause each, out of abi_stable's report; the rest of its 5 to 34 kB prints both types in full at every level.
 fn differences(report: &str) -> String {
-    cap(report)
+    const SHOWN: usize = 4;
+    let mut place = String::new();
+    let mut found: Vec<String> = Vec::new();
+    let mut lines = report.lines().map(str::trim).peekable();
+    let is_title = |line: &str| {
+        ["Expected:", "Found:", "Error:", "Layout of"].iter().any(|title| line.starts_with(title)) || line.ends_with("error(s)inside:")
+    };
+    while let Some(line) = lines.next() {
+        if line.contains("error(s)inside") {
+            place.clear();
+        } else if let Some(name) = line.strip_prefix("type:").filter(|_| place.is_empty()) {
+            name.clone_into(&mut place);
+        } else if let Some(what) = line.strip_prefix("Error:") {
+            let mut side = |title: &str| match lines.next_if_eq(&title) {
+                None => "nothing".to_owned(),
+                Some(_) => {
+                    let block = std::iter::from_fn(|| lines.next_if(|line| !is_title(line)));
+                    cap_to(&block.collect::<Vec<_>>().join(" "), 80)
+                }
+            };
+            let (expected, got) = (side("Expected:"), side("Found:"));
+            found.push(format!("{what} in `{place}`: expected {expected}, found {got}"));
+        }
+    }
+    if found.is_empty() {
+        return cap(report);
+    }
+    let rest = found.len().saturating_sub(SHOWN);
+    found.truncate(SHOWN);
+    let shown = found.join("; ");
+    cap(&if rest == 0 { shown } else { format!("{shown}; and {rest} more") })
 }
 
 fn cap(text: &str) -> String {
+    cap_to(text, MAX_REASON)
+}
+
+/// One line of at most `most` bytes.
+fn cap_to(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut end = line.len().min(MAX_REASON);
-    while !line.is_char_boundary(end) {
-        end -= 1;
+    line[..line.floor_char_boundary(most)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi_stable::StableAbi;
+    use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
+
+    /// The module as some other version might have it: `open` takes one argument less, and there is a third function.
+    #[expect(dead_code, reason = "only its layout is looked at")]
+    mod other {
+        use crate::v1::PluginError;
+        use abi_stable::StableAbi;
+        use abi_stable::std_types::{RResult, RStr, RString};
+
+        #[repr(C)]
+        #[derive(StableAbi)]
+        #[sabi(kind(Prefix(prefix_ref = PluginModuleRef)))]
+        pub struct PluginModule {
+            pub describe: extern "C" fn() -> RResult<RString, PluginError>,
+            pub open: extern "C" fn(options: RStr<'_>) -> RResult<RString, PluginError>,
+            #[sabi(last_prefix_field)]
+            pub close: extern "C" fn(),
+        }
     }
-    line[..end].to_owned()
+
+    #[test]
+    fn a_layout_report_is_cut_to_what_differs() {
+        let report = check_layout_compatibility(<PluginModuleRef as StableAbi>::LAYOUT, <other::PluginModuleRef as StableAbi>::LAYOUT)
+            .expect_err("they differ")
+            .to_string();
+        let short = differences(&report);
+        assert!(short.len() <= MAX_REASON && short.len() < report.len() / 4, "{short}");
+        assert!(short.contains("in `PluginModule`: expected 2, found 3"), "{short}");
+        assert!(short.contains("too many fields in `PluginModule`: expected 3, found 2; "), "{short}");
+        assert!(!short.contains('\n'), "{short}");
+    }
+
+    #[test]
+    fn a_report_of_another_shape_is_cut_anyhow() {
+        assert_eq!(differences(&"é\n".repeat(5000)).len(), MAX_REASON);
+        assert_eq!(differences("Error:x"), "x in ``: expected nothing, found nothing");
+    }
 }
