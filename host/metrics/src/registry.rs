@@ -1,0 +1,118 @@
+//! The list of metrics. A metric adds itself to [`METRICS`] from its own file (or from another crate); nothing else
+//! needs to change. Owns their order and the evaluation of all of them. It must not know any metric by name.
+
+use serde::Serialize;
+
+use crate::scored::Scored;
+use crate::tally::Tally;
+use crate::value::MetricValue;
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Larger values are better.
+    HigherIsBetter,
+    /// Smaller values are better.
+    LowerIsBetter,
+}
+
+/// One metric of a cell.
+#[derive(Debug)]
+pub struct MetricSpec {
+    /// Stable id, as stored: lower-case words joined by underscores.
+    pub id: &'static str,
+    /// Column title for people.
+    pub title: &'static str,
+    /// Position among the metrics; equal positions go by id.
+    pub order: u16,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Whether the paper reports it; the others belong to the corrected track alone.
+    pub as_published: bool,
+    /// The formula, on integer counts. Must not depend on groups without rows, which resamples contain.
+    pub from_tally: fn(&Tally) -> MetricValue,
+}
+
+impl MetricSpec {
+    /// The metric of these rows.
+    pub fn compute(&self, rows: &Scored<'_>) -> MetricValue {
+        (self.from_tally)(rows.tally())
+    }
+}
+
+/// Every metric linked into this program, in no particular order; see [`metrics`].
+#[linkme::distributed_slice]
+pub static METRICS: [MetricSpec];
+
+/// Adds a metric of this crate to [`METRICS`]. Another crate writes `#[linkme::distributed_slice(METRICS)]` itself, and
+/// may forbid unsafe code: the lint only looks into macros that expand in the crate that declares the slice.
+macro_rules! register {
+    ($spec:expr) => {
+        #[expect(
+            unsafe_code,
+            reason = "linkme places the element by a link section; no code is unsafe"
+        )]
+        #[linkme::distributed_slice($crate::registry::METRICS)]
+        static SPEC: $crate::registry::MetricSpec = $spec;
+    };
+}
+pub(crate) use register;
+
+/// Every metric, by `order` and then `id`, whatever order the linker chose.
+pub fn metrics() -> Vec<&'static MetricSpec> {
+    let mut all: Vec<_> = METRICS.iter().collect();
+    all.sort_by_key(|spec| (spec.order, spec.id));
+    all
+}
+
+/// The metric with this id.
+pub fn metric(id: &str) -> Option<&'static MetricSpec> {
+    METRICS.iter().find(|spec| spec.id == id)
+}
+
+/// All metrics of these rows, in the order of [`metrics`].
+pub fn evaluate_all(rows: &Scored<'_>) -> Vec<(&'static MetricSpec, MetricValue)> {
+    metrics()
+        .into_iter()
+        .map(|spec| (spec, spec.compute(rows)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_sorted_by_order() {
+        let all = metrics();
+        let mut ids: Vec<_> = all.iter().map(|spec| spec.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), all.len());
+        assert!(all.windows(2).all(|pair| pair[0].order <= pair[1].order));
+    }
+
+    #[test]
+    fn the_papers_metrics_are_all_there() {
+        let published: Vec<_> = metrics()
+            .into_iter()
+            .filter(|spec| spec.as_published)
+            .map(|spec| spec.id)
+            .collect();
+        assert_eq!(
+            published,
+            [
+                "auroc",
+                "auprc",
+                "accuracy",
+                "f1",
+                "precision",
+                "recall",
+                "ece"
+            ]
+        );
+        assert!(!metric("brier").expect("registered").as_published);
+        assert!(metric("auc").is_none());
+    }
+}

@@ -1,0 +1,234 @@
+//! Rows reduced to integer counts: the confusion counts, and for each distinct score the positives and negatives that
+//! have it, in ascending order of score. Every metric is a function of a tally, which makes independence of row order
+//! a property of the type: after this reduction the order is gone. The bootstrap builds tallies of resamples with
+//! integer weights. It must not know any metric.
+
+use crate::value::Missing;
+
+/// Counts of decisions against truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Confusion {
+    /// Positive, decided positive.
+    pub true_positive: u64,
+    /// Negative, decided positive.
+    pub false_positive: u64,
+    /// Positive, decided negative.
+    pub false_negative: u64,
+    /// Negative, decided negative.
+    pub true_negative: u64,
+}
+
+impl Confusion {
+    /// Counts `times` rows with this label and this decision.
+    pub(crate) fn add(&mut self, label: bool, predicted: bool, times: u64) {
+        match (label, predicted) {
+            (true, true) => self.true_positive += times,
+            (false, true) => self.false_positive += times,
+            (true, false) => self.false_negative += times,
+            (false, false) => self.true_negative += times,
+        }
+    }
+
+    /// n+.
+    pub fn positives(&self) -> u64 {
+        self.true_positive + self.false_negative
+    }
+
+    /// n-.
+    pub fn negatives(&self) -> u64 {
+        self.false_positive + self.true_negative
+    }
+
+    /// n.
+    pub fn rows(&self) -> u64 {
+        self.positives() + self.negatives()
+    }
+}
+
+/// The rows that share one score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Group {
+    /// The score, finite; zero is always `+0.0`.
+    pub score: f64,
+    /// Positive rows with this score.
+    pub positives: u64,
+    /// Negative rows with this score.
+    pub negatives: u64,
+}
+
+impl Group {
+    /// Rows with this score.
+    pub fn rows(&self) -> u64 {
+        self.positives + self.negatives
+    }
+}
+
+/// Integer counts of one cell's rows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tally {
+    pub(crate) confusion: Confusion,
+    /// Strictly ascending in score. Groups may be empty in a resample.
+    pub(crate) groups: Option<Vec<Group>>,
+}
+
+impl Tally {
+    /// Counts rows; lengths are equal and scores finite, as [`crate::Scored`] checks.
+    pub(crate) fn of_rows(labels: &[bool], predicted: &[bool], scores: Option<&[f64]>) -> Self {
+        let mut confusion = Confusion::default();
+        for (&label, &decision) in labels.iter().zip(predicted) {
+            confusion.add(label, decision, 1);
+        }
+        Self {
+            confusion,
+            groups: scores.map(|scores| groups(labels, scores)),
+        }
+    }
+
+    /// Decisions against truth.
+    pub fn confusion(&self) -> &Confusion {
+        &self.confusion
+    }
+
+    /// The score groups in ascending order, for metrics that need no second class.
+    ///
+    /// # Errors
+    /// [`Missing::Empty`] without rows, [`Missing::NoScores`] without scores.
+    pub fn scored_groups(&self) -> Result<&[Group], Missing> {
+        if self.confusion.rows() == 0 {
+            return Err(Missing::Empty);
+        }
+        self.groups.as_deref().ok_or(Missing::NoScores)
+    }
+
+    /// The score groups in ascending order, for metrics that compare the classes.
+    ///
+    /// # Errors
+    /// As [`Tally::scored_groups`], and [`Missing::OneClass`].
+    pub fn two_class_groups(&self) -> Result<&[Group], Missing> {
+        let groups = self.scored_groups()?;
+        if self.confusion.positives() == 0 || self.confusion.negatives() == 0 {
+            return Err(Missing::OneClass);
+        }
+        Ok(groups)
+    }
+}
+
+/// Whether all scores that occur are probabilities.
+///
+/// # Errors
+/// [`Missing::ScoreOutOfRange`] otherwise.
+pub(crate) fn probabilities(groups: &[Group]) -> Result<(), Missing> {
+    let outside = |group: &&Group| group.rows() > 0 && !(0.0..=1.0).contains(&group.score);
+    if groups.iter().find(outside).is_some() {
+        Err(Missing::ScoreOutOfRange)
+    } else {
+        Ok(())
+    }
+}
+
+/// Order-preserving integer key of a finite score. `-0.0` and `+0.0` tie.
+pub(crate) fn key(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    }
+}
+
+/// Inverse of [`key`].
+pub(crate) fn score_of(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 {
+        key & !(1 << 63)
+    } else {
+        !key
+    })
+}
+
+fn groups(labels: &[bool], scores: &[f64]) -> Vec<Group> {
+    // Each class sorted on its own as integers, then merged: half the work of sorting (score, label) pairs.
+    let sorted = |class: bool| {
+        let of_class = labels
+            .iter()
+            .zip(scores)
+            .filter(|&(&label, _)| label == class);
+        let mut keys: Vec<u64> = of_class.map(|(_, &score)| key(score)).collect();
+        keys.sort_unstable();
+        keys
+    };
+    let (positives, negatives) = (sorted(true), sorted(false));
+    let (mut p, mut n) = (0, 0);
+    let mut groups = Vec::new();
+    while p < positives.len() || n < negatives.len() {
+        let next = match (positives.get(p), negatives.get(n)) {
+            (Some(&a), Some(&b)) => a.min(b),
+            (Some(&a), None) => a,
+            (None, Some(&b)) => b,
+            (None, None) => break,
+        };
+        let (p0, n0) = (p, n);
+        while positives.get(p) == Some(&next) {
+            p += 1;
+        }
+        while negatives.get(n) == Some(&next) {
+            n += 1;
+        }
+        let (positives, negatives) = ((p - p0) as u64, (n - n0) as u64);
+        groups.push(Group {
+            score: score_of(next),
+            positives,
+            negatives,
+        });
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_keep_order_and_come_back() {
+        let ascending = [
+            f64::MIN,
+            -1.0,
+            -f64::MIN_POSITIVE,
+            -5e-324,
+            0.0,
+            5e-324,
+            0.1,
+            f64::MAX,
+        ];
+        for pair in ascending.windows(2) {
+            assert!(key(pair[0]) < key(pair[1]), "{pair:?}");
+        }
+        for score in ascending {
+            assert_eq!(score_of(key(score)).to_bits(), score.to_bits());
+        }
+        assert_eq!(key(-0.0), key(0.0));
+    }
+
+    #[test]
+    fn equal_scores_are_one_group_and_signed_zeros_tie() {
+        let tally = Tally::of_rows(&[true, false, true], &[true; 3], Some(&[0.0, -0.0, -1.0]));
+        let groups = tally.two_class_groups().unwrap();
+        assert_eq!(groups.len(), 2);
+        assert_eq!((groups[1].positives, groups[1].negatives), (1, 1));
+        assert_eq!(tally.confusion().false_positive, 1);
+    }
+
+    #[test]
+    fn reasons_come_in_a_fixed_order() {
+        assert_eq!(
+            Tally::of_rows(&[], &[], None).two_class_groups(),
+            Err(Missing::Empty)
+        );
+        assert_eq!(
+            Tally::of_rows(&[true], &[true], None).two_class_groups(),
+            Err(Missing::NoScores)
+        );
+        let one = Tally::of_rows(&[true], &[true], Some(&[7.0]));
+        assert_eq!(one.two_class_groups(), Err(Missing::OneClass));
+        assert!(one.scored_groups().is_ok());
+    }
+}

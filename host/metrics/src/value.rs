@@ -1,0 +1,133 @@
+//! What a metric answers: a finite number, perhaps flagged, or the reason why there is none. Owns the stable names of
+//! the reasons, which reports and stored tables use. Never holds NaN.
+
+use serde::Serialize;
+
+/// Flag of a value that is 0 by convention because its denominator is empty.
+pub const NO_POSITIVES: &str = "no_positives";
+
+/// Why a metric has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Missing {
+    /// There are no rows.
+    Empty,
+    /// The rows carry labels and decisions but no scores.
+    NoScores,
+    /// All rows have the same label.
+    OneClass,
+    /// A score lies outside [0, 1], so it is no probability. Ranks are unaffected.
+    ScoreOutOfRange,
+    /// The estimate does not exist because the scores separate the classes perfectly.
+    Separated,
+    /// All scores are equal, so that nothing can be fitted on them.
+    ConstantScores,
+}
+
+impl Missing {
+    /// Stable name, as stored and printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::NoScores => "no_scores",
+            Self::OneClass => "one_class",
+            Self::ScoreOutOfRange => "score_out_of_range",
+            Self::Separated => "separated",
+            Self::ConstantScores => "constant_scores",
+        }
+    }
+}
+
+/// A metric's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricValue {
+    /// A finite number.
+    Value {
+        /// The number.
+        value: f64,
+        /// A convention that was needed to give it, for instance [`NO_POSITIVES`].
+        flag: Option<&'static str>,
+    },
+    /// No number, and why.
+    Missing(Missing),
+}
+
+impl MetricValue {
+    /// A plain, unflagged value.
+    pub(crate) fn plain(value: f64) -> Self {
+        debug_assert!(value.is_finite(), "metric formula gave {value}");
+        Self::Value { value, flag: None }
+    }
+
+    /// `numerator / denominator`, or 0 flagged [`NO_POSITIVES`] where the denominator is empty.
+    pub(crate) fn ratio_or_flag(numerator: u64, denominator: u64) -> Self {
+        if denominator == 0 {
+            Self::Value {
+                value: 0.0,
+                flag: Some(NO_POSITIVES),
+            }
+        } else {
+            Self::plain(numerator as f64 / denominator as f64)
+        }
+    }
+
+    /// The number, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Self::Value { value, .. } => Some(*value),
+            Self::Missing(_) => None,
+        }
+    }
+
+    /// The convention behind the number, if one was needed.
+    pub fn flag(&self) -> Option<&'static str> {
+        match self {
+            Self::Value { flag, .. } => *flag,
+            Self::Missing(_) => None,
+        }
+    }
+
+    /// The reason for a missing number.
+    pub fn missing(&self) -> Option<Missing> {
+        match self {
+            Self::Value { .. } => None,
+            Self::Missing(reason) => Some(*reason),
+        }
+    }
+}
+
+impl From<Result<f64, Missing>> for MetricValue {
+    fn from(result: Result<f64, Missing>) -> Self {
+        match result {
+            Ok(value) => Self::plain(value),
+            Err(reason) => Self::Missing(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_equal_their_serialised_form() {
+        for reason in [
+            Missing::Empty,
+            Missing::NoScores,
+            Missing::OneClass,
+            Missing::ScoreOutOfRange,
+            Missing::Separated,
+            Missing::ConstantScores,
+        ] {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
+        }
+    }
+
+    #[test]
+    fn an_empty_denominator_is_zero_and_flagged() {
+        assert_eq!(MetricValue::ratio_or_flag(0, 0).flag(), Some(NO_POSITIVES));
+        assert_eq!(MetricValue::ratio_or_flag(0, 3), MetricValue::plain(0.0));
+    }
+}
