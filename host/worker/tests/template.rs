@@ -1,0 +1,1 @@
+//! The template that authors copy: builds on its own and runs as any plugin.
