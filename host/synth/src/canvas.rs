@@ -78,15 +78,30 @@ pub fn blur(value: &mut [f64], size: usize, sigma: f64) {
             running_mean(row, &mut line, radius, edge);
             row.copy_from_slice(&line);
         }
-        let mut column = vec![0.0; size];
+        running_mean_down(value, size, radius, edge);
+    }
+}
+
+// All columns at once, row by row, so that memory is read in order.
+fn running_mean_down(value: &mut [f64], size: usize, radius: usize, edge: f64) {
+    let source = value.to_vec();
+    let last = size as isize - 1;
+    let row = |i: isize| {
+        let start = i.clamp(0, last) as usize * size;
+        &source[start..start + size]
+    };
+    let r = radius as isize;
+    let norm = 1.0 / (2.0 * radius as f64 + 1.0 + 2.0 * edge);
+    let mut sum = vec![0.0; size];
+    for i in -r..=r {
+        sum.iter_mut().zip(row(i)).for_each(|(s, v)| *s += v);
+    }
+    for (i, out) in value.chunks_exact_mut(size).enumerate() {
+        let i = i as isize;
+        let (before, first, after) = (row(i - r - 1), row(i - r), row(i + r + 1));
         for x in 0..size {
-            for y in 0..size {
-                column[y] = value[y * size + x];
-            }
-            running_mean(&column, &mut line, radius, edge);
-            for y in 0..size {
-                value[y * size + x] = line[y];
-            }
+            out[x] = (sum[x] + edge * (before[x] + after[x])) * norm;
+            sum[x] += after[x] - first[x];
         }
     }
 }

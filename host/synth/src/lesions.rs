@@ -44,25 +44,28 @@ struct Placer<'a> {
 
 /// Places all lesions of a case.
 pub fn place(case: &Case, anatomy: &Anatomy) -> Vec<Mark> {
-    let mut placer = Placer { anatomy, random: case.stream(30), effect: case.effect, marks: Vec::new() };
+    let mut random = case.stream(30);
+    // How plainly lesions show differs from eye to eye, whatever the grade: severities then overlap in a picture.
+    let effect = case.effect * random.range(0.25, 1.0);
+    let mut placer = Placer { anatomy, random, effect, marks: Vec::new() };
     let level = case.within_grade;
     let many = |low: f64, high: f64| lerp(low, high, level);
     match case.grade {
         0 => {}
         1 => {
-            placer.microaneurysms(many(1.0, 6.0), 0.9);
+            placer.microaneurysms(many(1.5, 8.0), 0.9);
         }
         2 => {
-            placer.microaneurysms(many(4.0, 14.0), 1.0);
-            placer.haemorrhages(many(1.0, 9.0));
-            if level > 0.3 || case.edema {
-                placer.exudates(many(0.0, 3.0), case.edema);
+            placer.microaneurysms(many(2.5, 12.0), 1.0);
+            placer.haemorrhages(many(0.6, 7.0));
+            if level > 0.45 || case.edema {
+                placer.exudates(many(0.0, 2.2), case.edema);
             }
-            placer.soft(many(0.0, 1.2));
+            placer.soft(many(0.0, 1.0));
         }
         3 => {
             placer.microaneurysms(many(8.0, 22.0), 1.0);
-            placer.haemorrhages(many(10.0, 30.0));
+            placer.haemorrhages(many(8.0, 26.0));
             placer.exudates(many(1.0, 4.0), case.edema);
             placer.soft(many(0.5, 4.0));
         }
@@ -155,7 +158,7 @@ impl Placer<'_> {
         let turn = self.random.range(0.0, 6.28);
         let distance = self.random.range(0.35, 0.75) * unit;
         let centre = (self.anatomy.fovea.0 + distance * cos(turn), self.anatomy.fovea.1 + distance * sin(turn));
-        self.cluster(centre, 0.06, 0.15, 10.0);
+        self.cluster(centre, 0.06, 0.15, 6.0);
         // At least one lies within one disc diameter whatever the draws above gave.
         let r = self.random.range(0.006, 0.01);
         let strength = self.random.range(0.4, 0.8);
@@ -220,17 +223,17 @@ impl Placer<'_> {
             let at = (self.anatomy.fovea.0 + reach * cos(turn), self.anatomy.fovea.1 + reach * sin(turn));
             if self.fits(at.0, at.1) {
                 let r = self.random.range(0.006, 0.014);
-                let strength = self.random.range(0.10, 0.34);
+                let strength = self.random.range(0.10, 0.45);
                 self.marks_push_unscaled(LesionKind::Drusen, at, r, strength);
             }
         }
     }
 
     fn specks(&mut self) {
-        for _ in 0..self.random.count(0, 3) {
+        for _ in 0..self.random.count(0, 6) {
             if let Some(at) = self.site(0.9, 0.2) {
-                let r = self.random.range(0.005, 0.011);
-                let strength = self.random.range(0.15, 0.5);
+                let r = self.random.range(0.005, 0.013);
+                let strength = self.random.range(0.15, 0.6);
                 self.marks_push_unscaled(LesionKind::Speck, at, r, strength);
             }
         }

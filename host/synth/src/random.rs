@@ -58,6 +58,13 @@ impl Random {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 
+    /// Bell-shaped noise for pixels, mean 0, variance 1, within [-3.5, 3.5]: the sum of four 16-bit uniforms out of one draw.
+    pub fn grain(&mut self) -> f64 {
+        let bits = self.bits();
+        let sum = (bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48);
+        (sum as f64 * (1.0 / 65_535.0) - 2.0) * 1.732_050_807_568_877_2
+    }
+
     /// A permutation of `0..n`, Fisher-Yates.
     pub fn permutation(&mut self, n: u32) -> Vec<u32> {
         let mut order: Vec<u32> = (0..n).collect();
@@ -88,6 +95,9 @@ mod tests {
         let mean = normals.iter().sum::<f64>() / f64::from(n);
         let variance = normals.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / f64::from(n);
         assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        let grains: Vec<f64> = (0..n).map(|_| random.grain()).collect();
+        let variance = grains.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
+        assert!((variance - 1.0).abs() < 0.03, "{variance}");
         let counts: Vec<u32> = (0..1000).map(|_| random.count(3, 5)).collect();
         assert!((3..=5).all(|k| counts.contains(&k)) && counts.iter().all(|k| (3..=5).contains(k)));
         let mut order = random.permutation(50);

@@ -124,11 +124,12 @@ fn paint(case: &Case, anatomy: &Anatomy, tree: &Tree, lesions: &Lesions, random:
         let texture = mottling
             * (0.06 * mottle[0].at(x, y) + 0.04 * mottle[1].at(x, y) + 0.022 * mottle[2].at(x, y));
         let fovea = anatomy.fovea_distance(x, y);
-        let macula = exp(-fovea * fovea / 0.55);
-        let pit = exp(-fovea * fovea / 0.03);
+        let macula = if fovea < 3.0 { exp(-fovea * fovea / 0.55) } else { 0.0 };
+        // Each exponential only where it shows: they are a third of the drawing's cost.
+        let pit = if fovea < 0.7 { exp(-fovea * fovea / 0.03) } else { 0.0 };
         let disc = anatomy.disc_distance(x, y);
         let rim = smoothstep(1.06, 0.94, disc) * rim_glow;
-        let halo = exp(-(disc - 1.0).max(0.0) * 1.6) * 0.08;
+        let halo = if disc < 7.0 { exp(-(disc - 1.0).max(0.0) * 1.6) * 0.08 } else { 0.0 };
         let hollow = cup.coverage(x, y) * cup_strength;
         // Vessels dive at the cup's edge: fainter on its floor.
         let dive = 1.0 - 0.55 * cup.coverage(x, y);
@@ -198,13 +199,19 @@ fn expose(case: &Case, anatomy: &Anatomy, planes: &mut [Vec<f64>; 3], random: &m
         let stop = disc_coverage(d * r, r - 0.5)
             * (y - anatomy.crop.0).clamp(0.0, 1.0)
             * (anatomy.crop.1 - y).clamp(0.0, 1.0);
+        if stop == 0.0 {
+            // A nearly black surround, as sensors leave it.
+            let dark = (2.3 + 0.35 * random.grain() + 0.5) as u8;
+            bytes.extend([dark, dark, dark]);
+            continue;
+        }
         let light = gain * (1.0 - vignette * d * d * d) * (1.0 + tilt_x * u + tilt_y * v);
         // Shared luminance noise and a weaker one for each channel.
-        let common = grain * random.normal();
+        let common = grain * random.grain();
         for (channel, plane) in planes.iter().enumerate() {
-            let own = 0.5 * grain * (random.unit() + random.unit() - 1.0) * 2.4;
+            let own = 0.5 * grain * random.grain();
             let value = lerp(plane[i] * light * tint[channel], [0.5, 0.42, 0.36][channel] * gain, haze) + common + own;
-            let value = value * stop + 0.008 + 0.004 * random.unit();
+            let value = value * stop + 0.009 + 0.2 * own;
             bytes.push((value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8);
         }
     }
