@@ -12,11 +12,18 @@ pub(crate) fn cap(text: &str) -> String {
 }
 
 pub(crate) fn failure(kind: FailureKind, message: impl AsRef<str>) -> WireError {
-    WireError { kind, message: cap(message.as_ref()), hint: None }
+    WireError {
+        kind,
+        message: cap(message.as_ref()),
+        hint: None,
+    }
 }
 
 pub(crate) fn load(message: impl AsRef<str>, hint: impl AsRef<str>) -> WireError {
-    WireError { hint: Some(cap(hint.as_ref())), ..failure(FailureKind::Load, message) }
+    WireError {
+        hint: Some(cap(hint.as_ref())),
+        ..failure(FailureKind::Load, message)
+    }
 }
 
 /// What a plugin reported. A kind that this host does not know is `internal`, and the message says which it was.
@@ -32,11 +39,20 @@ pub(crate) fn from_plugin(error: &PluginError) -> WireError {
         ErrorKind::PANIC => FailureKind::Panic,
         ErrorKind::INTERNAL => FailureKind::Internal,
         ErrorKind(number) => {
-            let message = format!("{} (error kind {number}, unknown to this host)", error.message());
-            return WireError { hint: error.hint().map(cap), ..failure(FailureKind::Internal, message) };
+            let message = format!(
+                "{} (error kind {number}, unknown to this host)",
+                error.message()
+            );
+            return WireError {
+                hint: error.hint().map(cap),
+                ..failure(FailureKind::Internal, message)
+            };
         }
     };
-    WireError { hint: error.hint().map(cap), ..failure(kind, error.message()) }
+    WireError {
+        hint: error.hint().map(cap),
+        ..failure(kind, error.message())
+    }
 }
 
 #[cfg(test)]
@@ -47,7 +63,10 @@ mod tests {
     fn kinds_keep_their_numbers() {
         for number in 1..=9 {
             let crossed = from_plugin(&PluginError::new(ErrorKind(number), "x").with_hint("y"));
-            assert_eq!((crossed.kind as u32, crossed.hint.as_deref()), (number, Some("y")));
+            assert_eq!(
+                (crossed.kind as u32, crossed.hint.as_deref()),
+                (number, Some("y"))
+            );
         }
     }
 
@@ -63,6 +82,9 @@ mod tests {
     #[test]
     fn texts_are_cut_at_a_character() {
         let text = format!("x{}", "é".repeat(MAX_TEXT));
-        assert_eq!(failure(FailureKind::Internal, text).message.len(), MAX_TEXT - 1);
+        assert_eq!(
+            failure(FailureKind::Internal, text).message.len(),
+            MAX_TEXT - 1
+        );
     }
 }

@@ -18,7 +18,9 @@ pub struct InProcess {
 
 impl std::fmt::Debug for InProcess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("InProcess").field("words", &self.words).finish_non_exhaustive()
+        f.debug_struct("InProcess")
+            .field("words", &self.words)
+            .finish_non_exhaustive()
     }
 }
 
@@ -27,8 +29,14 @@ impl InProcess {
     /// `events` hears the plugin's log and progress and is asked whether to stop.
     pub fn load(request: &LoadRequest, events: Arc<dyn HostEvents>) -> Result<Self, WireError> {
         let library = verify(Path::new(&request.library), &request.digest, From::File)?;
-        let words = vec!["sandbox: none (the plugin runs in the host's own process)".to_owned(), library.words.clone()];
-        Ok(Self { session: Session::load(library, events)?, words })
+        let words = vec![
+            "sandbox: none (the plugin runs in the host's own process)".to_owned(),
+            library.words.clone(),
+        ];
+        Ok(Self {
+            session: Session::load(library, events)?,
+            words,
+        })
     }
 
     /// Contract version the plugin speaks.

@@ -79,17 +79,29 @@ pub(crate) struct Verified {
 /// Read the file, compare digests, keep a sealed copy.
 pub(crate) fn verify(path: &Path, expected: &str, from: From) -> Result<Verified, WireError> {
     let shown = path.display();
-    let unreadable = |error: &io::Error| load(format!("Cannot read plugin `{shown}`: {error}"), "Check the path given with `--plugin`");
+    let unreadable = |error: &io::Error| {
+        load(
+            format!("Cannot read plugin `{shown}`: {error}"),
+            "Check the path given with `--plugin`",
+        )
+    };
     let mut file = File::open(path).map_err(|e| unreadable(&e))?;
     let before = identity(&file).map_err(|e| unreadable(&e))?;
-    let mut copy = if from == From::Copy { memory_file().ok() } else { None };
+    let mut copy = if from == From::Copy {
+        memory_file().ok()
+    } else {
+        None
+    };
     let mut hash = Sha256::new();
     let mut origin = OriginSearch::default();
     read_chunks(&mut file, |chunk| {
         hash.update(chunk);
         origin.push(chunk);
         // No memory for a copy: the path will do.
-        if copy.as_mut().is_some_and(|copy| copy.write_all(chunk).is_err()) {
+        if copy
+            .as_mut()
+            .is_some_and(|copy| copy.write_all(chunk).is_err())
+        {
             copy = None;
         }
         Ok(())
@@ -98,7 +110,9 @@ pub(crate) fn verify(path: &Path, expected: &str, from: From) -> Result<Verified
     let digest = text(hash);
     if digest != expected {
         return Err(load(
-            format!("Digest of `{shown}` differs from its sidecar: expected `{expected}`, found `{digest}`"),
+            format!(
+                "Digest of `{shown}` differs from its sidecar: expected `{expected}`, found `{digest}`"
+            ),
             "The file was changed, cut, or rebuilt after it was sealed. If you trust it, seal it again: `focus-host plugin seal`",
         ));
     }
@@ -110,21 +124,37 @@ pub(crate) fn verify(path: &Path, expected: &str, from: From) -> Result<Verified
         words = "library: loaded by path";
     }
     let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    let copy = copy.map(OwnedFd::from).filter(|copy| fcntl_add_seals(copy, seals).is_ok());
-    Ok(Verified { path: path.to_owned(), digest, copy, before, words: words.to_owned() })
+    let copy = copy
+        .map(OwnedFd::from)
+        .filter(|copy| fcntl_add_seals(copy, seals).is_ok());
+    Ok(Verified {
+        path: path.to_owned(),
+        digest,
+        copy,
+        before,
+        words: words.to_owned(),
+    })
 }
 
 fn memory_file() -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not know EXEC; later ones may be set to refuse executable pages without it.
-    let fd = memfd_create(c"focus-plugin", flags | MemfdFlags::EXEC).or_else(|_| memfd_create(c"focus-plugin", flags))?;
+    let fd = memfd_create(c"focus-plugin", flags | MemfdFlags::EXEC)
+        .or_else(|_| memfd_create(c"focus-plugin", flags))?;
     Ok(fd.into())
 }
 
 /// Device, inode, size, times: what changes when a file is touched.
 fn identity(file: &File) -> io::Result<[i64; 6]> {
     let m = file.metadata()?;
-    Ok([m.dev() as i64, m.ino() as i64, m.size() as i64, m.mtime(), m.mtime_nsec(), m.ctime_nsec()])
+    Ok([
+        m.dev() as i64,
+        m.ino() as i64,
+        m.size() as i64,
+        m.mtime(),
+        m.mtime_nsec(),
+        m.ctime_nsec(),
+    ])
 }
 
 /// Looks for `$ORIGIN` in a stream. Anywhere in the file counts: a needless load by path is harmless.
@@ -141,10 +171,13 @@ impl OriginSearch {
         if self.found {
             return;
         }
-        self.tail.extend_from_slice(&chunk[..chunk.len().min(LONGEST - 1)]);
+        self.tail
+            .extend_from_slice(&chunk[..chunk.len().min(LONGEST - 1)]);
         let has = |bytes: &[u8]| {
             // `$` is rare: look for it first.
-            bytes.iter().enumerate().any(|(at, &byte)| byte == b'$' && WORDS.iter().any(|word| bytes[at..].starts_with(word)))
+            bytes.iter().enumerate().any(|(at, &byte)| {
+                byte == b'$' && WORDS.iter().any(|word| bytes[at..].starts_with(word))
+            })
         };
         self.found = has(&self.tail) || has(chunk);
         let keep = chunk.len().min(LONGEST - 1);
@@ -187,7 +220,10 @@ impl Verified {
             match loaded.iter().find(|(path, _)| *path == from) {
                 Some((_, digest)) if *digest != self.digest => {
                     return Err(load(
-                        format!("Plugin `{shown}` was loaded before with another content: expected `{digest}`, found `{}`", self.digest),
+                        format!(
+                            "Plugin `{shown}` was loaded before with another content: expected `{digest}`, found `{}`",
+                            self.digest
+                        ),
                         "Start a fresh process: a library cannot be unloaded",
                     ));
                 }
@@ -205,7 +241,10 @@ impl Verified {
         if by_path {
             let after = File::open(&self.path).and_then(|file| identity(&file));
             if !matches!(after, Ok(after) if after == self.before) {
-                return Err(load(format!("Plugin `{shown}` was changed while it was being loaded"), "Do not rebuild a plugin during a run"));
+                return Err(load(
+                    format!("Plugin `{shown}` was changed while it was being loaded"),
+                    "Do not rebuild a plugin during a run",
+                ));
             }
         }
         let contract = contract(&library, &shown)?;
@@ -217,12 +256,18 @@ impl Verified {
             other => {
                 let supported: Vec<_> = SUPPORTED.iter().map(u32::to_string).collect();
                 return Err(load(
-                    format!("Plugin `{shown}` speaks contract {other}: expected {}", supported.join(" or ")),
+                    format!(
+                        "Plugin `{shown}` speaks contract {other}: expected {}",
+                        supported.join(" or ")
+                    ),
                     "Rebuild the plugin with the focus-plugin-sdk of this host, or take the host it was built for",
                 ));
             }
         };
-        module.map_err(|error| WireError { hint: error.hint(), ..failure(FailureKind::Load, format!("Plugin `{shown}`: {error}")) })
+        module.map_err(|error| WireError {
+            hint: error.hint(),
+            ..failure(FailureKind::Load, format!("Plugin `{shown}`: {error}"))
+        })
     }
 }
 
@@ -258,7 +303,12 @@ mod tests {
         assert!(verified.copy.is_some() && verified.words.contains("sealed copy"));
         let error = verify(&path, "sha256:00", From::Copy).expect_err("wrong");
         assert_eq!(error.kind, FailureKind::Load);
-        assert!(error.message.contains("expected `sha256:00`, found `sha256:ba78"), "{error}");
+        assert!(
+            error
+                .message
+                .contains("expected `sha256:00`, found `sha256:ba78"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -266,7 +316,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("x");
         std::fs::write(&path, "abc").expect("writes");
-        let verified = verify(&path, &digest_file(&path).expect("reads"), From::Copy).expect("right");
+        let verified =
+            verify(&path, &digest_file(&path).expect("reads"), From::Copy).expect("right");
         std::fs::write(&path, "xyz").expect("writes");
         let mut copy = File::from(verified.copy.expect("there"));
         assert!(copy.write_all(b"no").is_err());
@@ -282,7 +333,10 @@ mod tests {
             let bytes = format!("some$text{word}/lib");
             for size in 1..bytes.len() {
                 let mut search = OriginSearch::default();
-                bytes.as_bytes().chunks(size).for_each(|chunk| search.push(chunk));
+                bytes
+                    .as_bytes()
+                    .chunks(size)
+                    .for_each(|chunk| search.push(chunk));
                 assert!(search.found, "{word} in chunks of {size}");
             }
         }
@@ -294,7 +348,8 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_says_so() {
-        let error = verify(Path::new("/nowhere/libx.so"), "sha256:", From::Copy).expect_err("absent");
+        let error =
+            verify(Path::new("/nowhere/libx.so"), "sha256:", From::Copy).expect_err("absent");
         assert!(error.message.contains("/nowhere/libx.so") && error.hint.is_some());
     }
 }

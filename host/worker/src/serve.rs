@@ -13,7 +13,9 @@ use arrow_buffer::Buffer;
 use focus_os::sandbox::{self, SandboxSpec};
 use focus_os::shm::ReadOnlySlots;
 use focus_plugin_abi::v1::HostEvents;
-use focus_wire::{FailureKind, FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame};
+use focus_wire::{
+    FailureKind, FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame,
+};
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -35,7 +37,9 @@ pub const EXIT_PROTOCOL: i32 = 3;
 pub fn run_from_args(args: impl IntoIterator<Item = OsString>) -> ! {
     let args: Vec<_> = args.into_iter().collect();
     let number = match args.as_slice() {
-        [name, number] if name == focus_os::spawn::SOCKET_ARGUMENT => number.to_str().and_then(|n| n.parse().ok()),
+        [name, number] if name == focus_os::spawn::SOCKET_ARGUMENT => {
+            number.to_str().and_then(|n| n.parse().ok())
+        }
         _ => None,
     };
     run_from_fd(number.unwrap_or(-1))
@@ -64,7 +68,9 @@ fn socket(fd: i32) -> Option<UnixStream> {
     }
     // SAFETY: only asks the kernel about the number; that it is open is what is being asked.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    rustix::net::sockopt::socket_type(borrowed).ok().filter(|kind| *kind == rustix::net::SocketType::STREAM)?;
+    rustix::net::sockopt::socket_type(borrowed)
+        .ok()
+        .filter(|kind| *kind == rustix::net::SocketType::STREAM)?;
     // SAFETY: it is open (asked above), and the caller gives it up.
     let owned = unsafe { OwnedFd::from_raw_fd(fd) };
     // A program that the plugin starts must not hold the line open.
@@ -80,7 +86,11 @@ impl Line {
     fn send(&self, message: &FromWorker) {
         let mut socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = write_frame(&mut *socket, message) {
-            end(if matches!(error, FrameError::Io(_)) { EXIT_GONE } else { EXIT_PROTOCOL });
+            end(if matches!(error, FrameError::Io(_)) {
+                EXIT_GONE
+            } else {
+                EXIT_PROTOCOL
+            });
         }
     }
 
@@ -111,11 +121,18 @@ impl Shared {
 
 impl HostEvents for Shared {
     fn log(&self, level: u32, message: &str) {
-        self.line.send(&FromWorker::Log { level: level.clamp(1, 5) as u8, message: cap(message) });
+        self.line.send(&FromWorker::Log {
+            level: level.clamp(1, 5) as u8,
+            message: cap(message),
+        });
     }
 
     fn progress(&self, stage: &str, done: u64, total: u64) {
-        self.line.send(&FromWorker::Progress { stage: cap(stage), done, total });
+        self.line.send(&FromWorker::Progress {
+            stage: cap(stage),
+            done,
+            total,
+        });
     }
 
     fn cancelled(&self) -> bool {
@@ -124,13 +141,21 @@ impl HostEvents for Shared {
 }
 
 fn serve(mut socket: UnixStream) -> i32 {
-    let Ok(second) = socket.try_clone() else { return EXIT_BAD_SOCKET };
-    let shared = Arc::new(Shared { line: Line(Mutex::new(second)), current: AtomicU64::new(0), cancelled_through: AtomicU64::new(0) });
+    let Ok(second) = socket.try_clone() else {
+        return EXIT_BAD_SOCKET;
+    };
+    let shared = Arc::new(Shared {
+        line: Line(Mutex::new(second)),
+        current: AtomicU64::new(0),
+        cancelled_through: AtomicU64::new(0),
+    });
     let request = match read_frame(&mut socket) {
         Ok(ToWorker::Load(request)) => request,
         Ok(other) => {
             let message = format!("First message must be `Load`, found `{}`", name(&other));
-            shared.line.answer(None, Err(failure(FailureKind::Wire, message)));
+            shared
+                .line
+                .answer(None, Err(failure(FailureKind::Wire, message)));
             return EXIT_PROTOCOL;
         }
         Err(error) => return goodbye(&shared, &error),
@@ -143,10 +168,15 @@ fn serve(mut socket: UnixStream) -> i32 {
         .name("focus-reader".to_owned())
         .spawn(move || read(socket, &reader, &jobs))
         .expect("a process that may not have two threads cannot work");
-    let session = prepared.and_then(|(library, words)| Ok((Session::load(library, Arc::clone(&shared) as _)?, words)));
+    let session = prepared.and_then(|(library, words)| {
+        Ok((Session::load(library, Arc::clone(&shared) as _)?, words))
+    });
     let session = match session {
         Ok((session, sandbox)) => {
-            shared.line.send(&FromWorker::Loaded { contract: session.contract(), sandbox });
+            shared.line.send(&FromWorker::Loaded {
+                contract: session.contract(),
+                sandbox,
+            });
             Some(session)
         }
         Err(error) => {
@@ -160,8 +190,14 @@ fn serve(mut socket: UnixStream) -> i32 {
 fn prepare(request: &LoadRequest) -> Result<(crate::library::Verified, Vec<String>), WireError> {
     let library = verify(Path::new(&request.library), &request.digest, From::Copy)?;
     let mut words = if request.sandbox {
-        sandbox::apply(&SandboxSpec { network: !request.network.is_empty(), write: false })
-            .map_err(|error| WireError { hint: error.hint(), ..failure(FailureKind::Load, error.to_string()) })?
+        sandbox::apply(&SandboxSpec {
+            network: !request.network.is_empty(),
+            write: false,
+        })
+        .map_err(|error| WireError {
+            hint: error.hint(),
+            ..failure(FailureKind::Load, error.to_string())
+        })?
     } else {
         vec!["sandbox: off".to_owned()]
     };
@@ -178,7 +214,9 @@ fn read(mut socket: UnixStream, shared: &Shared, jobs: &Sender<Job>) {
                 shared.cancelled_through.store(number, SeqCst);
                 continue;
             }
-            Ok(ToWorker::Attach { slots, slot_bytes }) => Job::Attach(descriptor(&socket), slots, slot_bytes),
+            Ok(ToWorker::Attach { slots, slot_bytes }) => {
+                Job::Attach(descriptor(&socket), slots, slot_bytes)
+            }
             Ok(request) => {
                 number += 1;
                 Job::Request(number, request)
@@ -197,7 +235,10 @@ fn descriptor(socket: &UnixStream) -> Result<OwnedFd, WireError> {
     let mut mark = [0];
     match focus_os::recv_with_fd(socket, &mut mark) {
         Ok((1, Some(fd))) => Ok(fd),
-        Ok(_) => Err(failure(FailureKind::Wire, "Expected exactly one file descriptor after `Attach`, found none")),
+        Ok(_) => Err(failure(
+            FailureKind::Wire,
+            "Expected exactly one file descriptor after `Attach`, found none",
+        )),
         Err(error) => Err(failure(FailureKind::Wire, error.to_string())),
     }
 }
@@ -206,7 +247,9 @@ fn goodbye(shared: &Shared, error: &FrameError) -> i32 {
     if matches!(error, FrameError::Closed | FrameError::Io(_)) {
         return EXIT_GONE;
     }
-    shared.line.answer(None, Err(failure(FailureKind::Wire, error.to_string())));
+    shared
+        .line
+        .answer(None, Err(failure(FailureKind::Wire, error.to_string())));
     EXIT_PROTOCOL
 }
 
@@ -216,8 +259,10 @@ fn answer_all(mut session: Option<Session>, shared: &Shared, queue: &Receiver<Jo
         let (number, request) = match job {
             Job::Attach(fd, count, bytes) => {
                 let mapped = fd.and_then(|fd| {
-                    ReadOnlySlots::map(fd, count, bytes)
-                        .map_err(|error| WireError { hint: error.hint(), ..failure(FailureKind::InvalidRequest, error.to_string()) })
+                    ReadOnlySlots::map(fd, count, bytes).map_err(|error| WireError {
+                        hint: error.hint(),
+                        ..failure(FailureKind::InvalidRequest, error.to_string())
+                    })
                 });
                 shared.line.answer(
                     None,
@@ -231,7 +276,11 @@ fn answer_all(mut session: Option<Session>, shared: &Shared, queue: &Receiver<Jo
             Job::Request(number, request) => (number, request),
         };
         shared.current.store(number, SeqCst);
-        let call = if let ToWorker::Encode { call, .. } = &request { Some(*call) } else { None };
+        let call = if let ToWorker::Encode { call, .. } = &request {
+            Some(*call)
+        } else {
+            None
+        };
         if matches!(request, ToWorker::Shutdown) {
             if let Some(session) = &mut session {
                 session.close();
@@ -241,8 +290,13 @@ fn answer_all(mut session: Option<Session>, shared: &Shared, queue: &Receiver<Jo
             return EXIT_GONE;
         }
         let outcome = match &mut session {
-            _ if shared.is_cancelled(number) => Err(failure(FailureKind::Cancelled, "Cancelled before it began")),
-            None => Err(failure(FailureKind::InvalidRequest, "No plugin is loaded: the first request failed")),
+            _ if shared.is_cancelled(number) => {
+                Err(failure(FailureKind::Cancelled, "Cancelled before it began"))
+            }
+            None => Err(failure(
+                FailureKind::InvalidRequest,
+                "No plugin is loaded: the first request failed",
+            )),
             Some(session) => answer(session, slots.as_ref(), request),
         };
         shared.line.answer(call, outcome);
@@ -250,26 +304,60 @@ fn answer_all(mut session: Option<Session>, shared: &Shared, queue: &Receiver<Jo
     EXIT_GONE
 }
 
-fn answer(session: &mut Session, slots: Option<&Arc<ReadOnlySlots>>, request: ToWorker) -> Result<FromWorker, WireError> {
+fn answer(
+    session: &mut Session,
+    slots: Option<&Arc<ReadOnlySlots>>,
+    request: ToWorker,
+) -> Result<FromWorker, WireError> {
     match request {
-        ToWorker::Describe => session.describe().map(|descriptor| FromWorker::Described { descriptor }),
-        ToWorker::Open { options } => session.open(&options).map(|opened| FromWorker::Opened { opened }),
-        ToWorker::Encode { call, slot, header, bytes } => {
+        ToWorker::Describe => session
+            .describe()
+            .map(|descriptor| FromWorker::Described { descriptor }),
+        ToWorker::Open { options } => session
+            .open(&options)
+            .map(|opened| FromWorker::Opened { opened }),
+        ToWorker::Encode {
+            call,
+            slot,
+            header,
+            bytes,
+        } => {
             let pixels = lend(slots, slot, bytes)?;
             let done = session.encode(&header, pixels)?;
-            Ok(FromWorker::Encoded { call, rows: done.rows, dim: done.dim, values: done.values })
+            Ok(FromWorker::Encoded {
+                call,
+                rows: done.rows,
+                dim: done.dim,
+                values: done.values,
+            })
         }
-        other => Err(failure(FailureKind::InvalidRequest, format!("`{}` cannot come here: it is the first message or none", name(&other)))),
+        other => Err(failure(
+            FailureKind::InvalidRequest,
+            format!(
+                "`{}` cannot come here: it is the first message or none",
+                name(&other)
+            ),
+        )),
     }
 }
 
 /// The leading `bytes` of a slot as an Arrow buffer, where they lie.
 fn lend(slots: Option<&Arc<ReadOnlySlots>>, slot: u32, bytes: u64) -> Result<Buffer, WireError> {
     let invalid = |message: String| failure(FailureKind::InvalidRequest, message);
-    let slots = slots.ok_or_else(|| invalid("No pixel memory: expected `Attach` before `Encode`".to_owned()))?;
-    let area = slots.slot(slot).ok_or_else(|| invalid(format!("No slot {slot}: there are {}", slots.slots())))?;
-    let length = usize::try_from(bytes).ok().filter(|&n| n > 0 && n <= area.len());
-    let length = length.ok_or_else(|| invalid(format!("Batch does not fit its slot: expected 1 to {} bytes, found {bytes}", area.len())))?;
+    let slots = slots
+        .ok_or_else(|| invalid("No pixel memory: expected `Attach` before `Encode`".to_owned()))?;
+    let area = slots
+        .slot(slot)
+        .ok_or_else(|| invalid(format!("No slot {slot}: there are {}", slots.slots())))?;
+    let length = usize::try_from(bytes)
+        .ok()
+        .filter(|&n| n > 0 && n <= area.len());
+    let length = length.ok_or_else(|| {
+        invalid(format!(
+            "Batch does not fit its slot: expected 1 to {} bytes, found {bytes}",
+            area.len()
+        ))
+    })?;
     let start = NonNull::from(area).cast::<u8>();
     // SAFETY: the memory is mapped as long as `slots` lives, which the buffer holds a count of; `length` lies within it. The host
     // leaves the slot alone until this request is answered.

@@ -104,7 +104,9 @@ pub enum SidecarError {
         found: u32,
     },
     /// The dylib is not the one that was sealed.
-    #[error("Digest of `{library}` differs from its sidecar: expected `{expected}`, found `{found}`")]
+    #[error(
+        "Digest of `{library}` differs from its sidecar: expected `{expected}`, found `{found}`"
+    )]
     Digest {
         /// The dylib.
         library: PathBuf,
@@ -140,40 +142,79 @@ impl Sidecar {
         let path = Self::path_for(library);
         let text = match read_capped(&path) {
             Err(SidecarError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                return Err(SidecarError::Missing { library: library.to_owned(), sidecar: path });
+                return Err(SidecarError::Missing {
+                    library: library.to_owned(),
+                    sidecar: path,
+                });
             }
             other => other?,
         };
-        let sidecar: Self = toml::from_str(&text).map_err(|error| malformed(&path, &error.to_string()))?;
+        let sidecar: Self =
+            toml::from_str(&text).map_err(|error| malformed(&path, &error.to_string()))?;
         if !is_digest(&sidecar.digest) {
-            return Err(malformed(&path, &format!("`digest` must be `sha256:` and 64 lower-case hex digits, found `{}`", sidecar.digest)));
+            return Err(malformed(
+                &path,
+                &format!(
+                    "`digest` must be `sha256:` and 64 lower-case hex digits, found `{}`",
+                    sidecar.digest
+                ),
+            ));
         }
         if sidecar.name.is_empty() || sidecar.devices.is_empty() {
             return Err(malformed(&path, "`name` and `devices` must not be empty"));
         }
         if !SUPPORTED.contains(&sidecar.contract) {
             let expected: Vec<_> = SUPPORTED.iter().map(u32::to_string).collect();
-            return Err(SidecarError::Contract { library: library.to_owned(), expected: expected.join(" or "), found: sidecar.contract });
+            return Err(SidecarError::Contract {
+                library: library.to_owned(),
+                expected: expected.join(" or "),
+                found: sidecar.contract,
+            });
         }
         Ok(sidecar)
     }
 
     /// Whether the dylib is the one that was sealed. (The worker checks again what it loads.)
     pub fn verify(&self, library: &Path) -> Result<(), SidecarError> {
-        let found = digest_file(library).map_err(|source| SidecarError::Io { path: library.to_owned(), source })?;
+        let found = digest_file(library).map_err(|source| SidecarError::Io {
+            path: library.to_owned(),
+            source,
+        })?;
         if found == self.digest {
             return Ok(());
         }
-        Err(SidecarError::Digest { library: library.to_owned(), expected: self.digest.clone(), found })
+        Err(SidecarError::Digest {
+            library: library.to_owned(),
+            expected: self.digest.clone(),
+            found,
+        })
     }
 
     /// Seal a dylib: write its sidecar from the author's manifest. Replaces an older one in one step.
     pub fn write_for(library: &Path, manifest: &Manifest) -> Result<Self, SidecarError> {
-        let digest = digest_file(library).map_err(|source| SidecarError::Io { path: library.to_owned(), source })?;
-        let Manifest { name, version, devices, library_paths, permissions } = manifest.clone();
-        let sidecar = Self { contract: CONTRACT_VERSION, digest, name, version, devices, library_paths, permissions };
+        let digest = digest_file(library).map_err(|source| SidecarError::Io {
+            path: library.to_owned(),
+            source,
+        })?;
+        let Manifest {
+            name,
+            version,
+            devices,
+            library_paths,
+            permissions,
+        } = manifest.clone();
+        let sidecar = Self {
+            contract: CONTRACT_VERSION,
+            digest,
+            name,
+            version,
+            devices,
+            library_paths,
+            permissions,
+        };
         let path = Self::path_for(library);
-        let text = toml::to_string(&sidecar).map_err(|error| malformed(&path, &error.to_string()))?;
+        let text =
+            toml::to_string(&sidecar).map_err(|error| malformed(&path, &error.to_string()))?;
         write_whole(&path, &text).map_err(|source| SidecarError::Io { path, source })?;
         Ok(sidecar)
     }
@@ -181,12 +222,20 @@ impl Sidecar {
     /// The library folders as paths, for `LD_LIBRARY_PATH` of the worker.
     pub fn library_folders(&self, library: &Path) -> Vec<PathBuf> {
         let base = library.parent().unwrap_or(Path::new("."));
-        self.library_paths.iter().map(|folder| base.join(folder)).collect()
+        self.library_paths
+            .iter()
+            .map(|folder| base.join(folder))
+            .collect()
     }
 
     /// Network hosts that both the plugin wants and the user grants; empty: no network at all.
     pub fn granted_network(&self, allowed: &[String]) -> Vec<String> {
-        self.permissions.network.iter().filter(|host| allowed.contains(host)).cloned().collect()
+        self.permissions
+            .network
+            .iter()
+            .filter(|host| allowed.contains(host))
+            .cloned()
+            .collect()
     }
 }
 
@@ -198,26 +247,46 @@ impl Manifest {
 }
 
 fn malformed(path: &Path, reason: &str) -> SidecarError {
-    SidecarError::Malformed { path: path.to_owned(), reason: reason.trim_end().to_owned() }
+    SidecarError::Malformed {
+        path: path.to_owned(),
+        reason: reason.trim_end().to_owned(),
+    }
 }
 
 fn is_digest(text: &str) -> bool {
-    text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+    text.strip_prefix("sha256:").is_some_and(|hex| {
+        hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 fn read_capped(path: &Path) -> Result<String, SidecarError> {
-    let io = |source| SidecarError::Io { path: path.to_owned(), source };
+    let io = |source| SidecarError::Io {
+        path: path.to_owned(),
+        source,
+    };
     let mut bytes = Vec::new();
-    std::fs::File::open(path).map_err(io)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    std::fs::File::open(path)
+        .map_err(io)?
+        .take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(io)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(malformed(path, &format!("too long: expected at most {MAX_BYTES} bytes")));
+        return Err(malformed(
+            path,
+            &format!("too long: expected at most {MAX_BYTES} bytes"),
+        ));
     }
     String::from_utf8(bytes).map_err(|_| malformed(path, "not UTF-8"))
 }
 
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644)).tempfile_in(folder)?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
@@ -260,11 +329,20 @@ mod tests {
         assert_eq!(read, sealed);
         assert_eq!(read.devices, ["cpu"]);
         read.verify(&library).expect("unchanged");
-        assert_eq!(read.library_folders(&library), [library.with_file_name("torch"), PathBuf::from("/abs")]);
-        assert_eq!(read.granted_network(&["b.org".into(), "a.org".into()]), ["a.org"]);
+        assert_eq!(
+            read.library_folders(&library),
+            [library.with_file_name("torch"), PathBuf::from("/abs")]
+        );
+        assert_eq!(
+            read.granted_network(&["b.org".into(), "a.org".into()]),
+            ["a.org"]
+        );
         std::fs::write(&library, "changed").expect("writes");
         let error = read.verify(&library).expect_err("changed");
-        assert!(matches!(&error, SidecarError::Digest { .. }) && error.hint().is_some(), "{error}");
+        assert!(
+            matches!(&error, SidecarError::Digest { .. }) && error.hint().is_some(),
+            "{error}"
+        );
     }
 
     #[test]
@@ -280,13 +358,25 @@ mod tests {
         let good = format!("contract = 1\n{digest}\nname = \"x\"\nversion = \"1\"");
         let cases = [
             (format!("{good}\npermision = 1"), "unknown field"),
-            (format!("{good}\n[permissions]\nnetwrk = []"), "unknown field"),
+            (
+                format!("{good}\n[permissions]\nnetwrk = []"),
+                "unknown field",
+            ),
             (good.replace("sha256:0", "sha256:Z"), "64 lower-case"),
             (good.replace("sha256:", "md5:"), "64 lower-case"),
-            (good.replace("name = \"x\"", "name = \"\""), "must not be empty"),
-            (good.replace("contract = 1", "contract = 2"), "contract 2: expected 1"),
+            (
+                good.replace("name = \"x\"", "name = \"\""),
+                "must not be empty",
+            ),
+            (
+                good.replace("contract = 1", "contract = 2"),
+                "contract 2: expected 1",
+            ),
             ("\u{0}".to_owned(), "Cannot understand"),
-            (format!("{good}\n#{}", "x".repeat(MAX_BYTES as usize)), "too long"),
+            (
+                format!("{good}\n#{}", "x".repeat(MAX_BYTES as usize)),
+                "too long",
+            ),
         ];
         read_text(&good).expect("good");
         for (text, word) in cases {

@@ -4,14 +4,16 @@ use crate::support::{BATCH, IMAGE, batch, load_request, options, worker};
 use focus_os::shm::WritableSlots;
 use focus_os::spawn::{ProcessEnd, WorkerCommand, WorkerProcess};
 use focus_os::{FD_MARK, send_with_fd};
-use focus_wire::{FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame};
+use focus_wire::{
+    FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame,
+};
 use std::io::Read;
 use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Far above what any step takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub struct Host {
     pub process: WorkerProcess,
@@ -27,9 +29,16 @@ pub struct Host {
 impl Host {
     /// Start a worker; nothing is loaded.
     pub fn start() -> Self {
-        let command = WorkerCommand { program: worker(), args: Vec::new(), ..WorkerCommand::default() };
+        let command = WorkerCommand {
+            program: worker(),
+            args: Vec::new(),
+            ..WorkerCommand::default()
+        };
         let mut process = command.start().expect("starts");
-        process.socket().set_read_timeout(Some(PATIENCE)).expect("sets");
+        process
+            .socket()
+            .set_read_timeout(Some(PATIENCE))
+            .expect("sets");
         let drain = |mut from: Box<dyn Read + Send>| {
             std::thread::spawn(move || {
                 let mut all = Vec::new();
@@ -37,17 +46,30 @@ impl Host {
                 all
             })
         };
-        let (out, err) = (process.take_stdout().expect("piped"), process.take_stderr().expect("piped"));
+        let (out, err) = (
+            process.take_stdout().expect("piped"),
+            process.take_stderr().expect("piped"),
+        );
         let output = vec![drain(Box::new(out)), drain(Box::new(err))];
         let slots = WritableSlots::create(2, (BATCH * IMAGE) as u64).expect("creates");
-        Self { process, slots, log: Vec::new(), progress: Vec::new(), output, calls: 0 }
+        Self {
+            process,
+            slots,
+            log: Vec::new(),
+            progress: Vec::new(),
+            output,
+            calls: 0,
+        }
     }
 
     /// A worker with the plugin loaded.
     pub fn loaded(request: &LoadRequest) -> Self {
         let mut host = Self::start();
         let answer = host.ask(&ToWorker::Load(request.clone()));
-        assert!(matches!(answer, FromWorker::Loaded { contract: 1, .. }), "{answer:?}");
+        assert!(
+            matches!(answer, FromWorker::Loaded { contract: 1, .. }),
+            "{answer:?}"
+        );
         host
     }
 
@@ -60,7 +82,9 @@ impl Host {
     }
 
     pub fn open(&mut self, settings: &[(&str, &str)]) -> Result<String, WireError> {
-        match self.ask(&ToWorker::Open { options: options(settings) }) {
+        match self.ask(&ToWorker::Open {
+            options: options(settings),
+        }) {
             FromWorker::Opened { opened } => Ok(opened),
             FromWorker::Failed { call: None, error } => Err(error),
             other => panic!("{other:?}"),
@@ -68,7 +92,10 @@ impl Host {
     }
 
     pub fn attach(&mut self) {
-        self.send(&ToWorker::Attach { slots: self.slots.slots(), slot_bytes: self.slots.slot_bytes() });
+        self.send(&ToWorker::Attach {
+            slots: self.slots.slots(),
+            slot_bytes: self.slots.slot_bytes(),
+        });
         send_with_fd(self.process.socket(), &[FD_MARK], self.slots.as_fd()).expect("sends");
         assert_eq!(self.answer(), FromWorker::Attached);
     }
@@ -78,7 +105,12 @@ impl Host {
         let (pixels, header) = batch(images);
         self.slots.slot_mut(slot)[..pixels.len()].copy_from_slice(&pixels);
         self.calls += 1;
-        self.send(&ToWorker::Encode { call: self.calls, slot, header, bytes: pixels.len() as u64 });
+        self.send(&ToWorker::Encode {
+            call: self.calls,
+            slot,
+            header,
+            bytes: pixels.len() as u64,
+        });
         self.calls
     }
 
@@ -86,7 +118,12 @@ impl Host {
     pub fn encode(&mut self, images: &[Vec<u8>]) -> Result<(u32, u32, Vec<f32>), WireError> {
         let asked = self.request(0, images);
         match self.answer() {
-            FromWorker::Encoded { call, rows, dim, values } if call == asked => Ok((rows, dim, values)),
+            FromWorker::Encoded {
+                call,
+                rows,
+                dim,
+                values,
+            } if call == asked => Ok((rows, dim, values)),
             FromWorker::Failed { call, error } if call == Some(asked) => Err(error),
             other => panic!("{other:?}"),
         }
@@ -101,7 +138,9 @@ impl Host {
         loop {
             match read_frame(&mut self.process.socket())? {
                 FromWorker::Log { level, message } => self.log.push((level, message)),
-                FromWorker::Progress { stage, done, total } => self.progress.push((stage, done, total)),
+                FromWorker::Progress { stage, done, total } => {
+                    self.progress.push((stage, done, total));
+                }
                 answer => return Ok(answer),
             }
         }

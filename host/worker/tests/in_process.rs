@@ -1,6 +1,8 @@
 //! The same plugin without a process: one code path calls it in both cases.
 
-use crate::support::{BATCH, MARKER, batch, expected, hostile, image, load_request, marked, options};
+use crate::support::{
+    BATCH, MARKER, batch, expected, hostile, image, load_request, marked, options,
+};
 use focus_wire::FailureKind;
 use focus_worker::{HostEvents, InProcess};
 use hostile::DIM;
@@ -32,8 +34,15 @@ fn it_answers_as_the_worker_does() {
     let mut plugin = InProcess::load(&load_request(hostile()), events.clone()).expect("loads");
     assert_eq!(plugin.contract(), 1);
     assert!(plugin.sandbox()[0].contains("none"));
-    assert!(plugin.describe().expect("describes").contains("\"hostile\""));
-    plugin.open(&options(&[("misdeed", "panic"), ("marker", MARKER)])).expect("opens");
+    assert!(
+        plugin
+            .describe()
+            .expect("describes")
+            .contains("\"hostile\"")
+    );
+    plugin
+        .open(&options(&[("misdeed", "panic"), ("marker", MARKER)]))
+        .expect("opens");
     assert!(events.log.lock().expect("free")[0].contains("opened with misdeed `panic`"));
     let images = [image(4), image(5), image(6)];
     let (pixels, header) = batch(&images);
@@ -49,13 +58,20 @@ fn it_answers_as_the_worker_does() {
 #[test]
 fn it_can_be_cancelled_and_opened_again() {
     let events = Arc::new(Events::default());
-    let mut plugin = InProcess::load(&load_request(hostile()), events.clone()).expect("loads a second time");
-    plugin.open(&options(&[("misdeed", "slow")])).expect("opens");
+    let mut plugin =
+        InProcess::load(&load_request(hostile()), events.clone()).expect("loads a second time");
+    plugin
+        .open(&options(&[("misdeed", "slow")]))
+        .expect("opens");
     let (pixels, header) = batch(&[image(1)]);
     let error = plugin.encode(&header, pixels).expect_err("stops");
     assert_eq!(error.kind, FailureKind::Cancelled);
     drop(plugin);
-    assert_eq!(Arc::strong_count(&events), 1, "closing gives the callbacks back");
+    assert_eq!(
+        Arc::strong_count(&events),
+        1,
+        "closing gives the callbacks back"
+    );
 }
 
 #[test]
@@ -71,5 +87,8 @@ fn one_path_is_never_loaded_with_two_contents() {
     std::fs::remove_file(&path).expect("removes");
     std::fs::write(&path, bytes).expect("writes");
     let error = InProcess::load(&load_request(&path), events()).expect_err("refused");
-    assert!(error.message.contains("loaded before with another content"), "{error}");
+    assert!(
+        error.message.contains("loaded before with another content"),
+        "{error}"
+    );
 }

@@ -17,10 +17,18 @@ fn refused(request: LoadRequest) -> WireError {
 
 #[test]
 fn a_changed_library_is_refused_with_both_digests() {
-    let request = LoadRequest { digest: format!("sha256:{}", "ab".repeat(32)), ..load_request(hostile()) };
+    let request = LoadRequest {
+        digest: format!("sha256:{}", "ab".repeat(32)),
+        ..load_request(hostile())
+    };
     let (expected, found) = (request.digest.clone(), load_request(hostile()).digest);
     let error = refused(request);
-    assert!(error.message.contains(&format!("expected `{expected}`, found `{found}`")), "{error}");
+    assert!(
+        error
+            .message
+            .contains(&format!("expected `{expected}`, found `{found}`")),
+        "{error}"
+    );
     assert!(error.hint.expect("advice").contains("plugin seal"));
 }
 
@@ -30,7 +38,10 @@ fn a_truncated_library_is_refused_before_anything_maps_it() {
     let cut = folder.path().join("libcut.so");
     let bytes = std::fs::read(hostile()).expect("reads");
     std::fs::write(&cut, &bytes[..bytes.len() / 3]).expect("writes");
-    let request = LoadRequest { digest: load_request(hostile()).digest, ..load_request(&cut) };
+    let request = LoadRequest {
+        digest: load_request(hostile()).digest,
+        ..load_request(&cut)
+    };
     assert!(refused(request).message.contains("Digest"));
 }
 
@@ -40,27 +51,47 @@ fn what_is_no_library_or_no_plugin_is_told_apart() {
     let text = folder.path().join("libtext.so");
     std::fs::write(&text, "not a library").expect("writes");
     let error = refused(load_request(&text));
-    assert!(error.message.contains("Cannot load plugin") && error.message.contains("libtext.so"), "{error}");
-    let system = ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6", "/usr/lib/libm.so.6"].map(PathBuf::from);
+    assert!(
+        error.message.contains("Cannot load plugin") && error.message.contains("libtext.so"),
+        "{error}"
+    );
+    let system = [
+        "/lib/x86_64-linux-gnu/libm.so.6",
+        "/lib64/libm.so.6",
+        "/usr/lib/libm.so.6",
+    ]
+    .map(PathBuf::from);
     if let Some(library) = system.into_iter().find(|path| path.exists()) {
         let error = refused(load_request(&library));
-        assert!(error.message.starts_with("Not a focus plugin") && error.hint.is_some(), "{error}");
+        assert!(
+            error.message.starts_with("Not a focus plugin") && error.hint.is_some(),
+            "{error}"
+        );
     }
-    let absent = LoadRequest { library: "/nowhere/libx.so".into(), ..load_request(&text) };
+    let absent = LoadRequest {
+        library: "/nowhere/libx.so".into(),
+        ..load_request(&text)
+    };
     assert!(refused(absent).message.contains("/nowhere/libx.so"));
 }
 
 #[test]
 fn another_contract_is_named() {
     let error = refused(load_request(&contract_only("future")));
-    assert!(error.message.contains("speaks contract 999: expected 1"), "{error}");
+    assert!(
+        error.message.contains("speaks contract 999: expected 1"),
+        "{error}"
+    );
     assert!(error.hint.expect("advice").contains("Rebuild"));
 }
 
 #[test]
 fn a_contract_number_without_a_root_module_is_not_enough() {
     let error = refused(load_request(&contract_only("present")));
-    assert!(error.message.contains("No root module of contract 1"), "{error}");
+    assert!(
+        error.message.contains("No root module of contract 1"),
+        "{error}"
+    );
     assert!(error.hint.expect("advice").contains("export_plugin!"));
 }
 
@@ -86,8 +117,15 @@ fn a_library_that_wants_its_folder_is_loaded_by_path() {
     bytes.extend_from_slice(b"$ORIGIN/../lib");
     std::fs::write(&path, bytes).expect("writes");
     let mut host = Host::start();
-    let FromWorker::Loaded { sandbox, .. } = host.ask(&ToWorker::Load(load_request(&path))) else { panic!("loads") };
-    assert!(sandbox.iter().any(|line| line.contains("by path") && line.contains("$ORIGIN")), "{sandbox:?}");
+    let FromWorker::Loaded { sandbox, .. } = host.ask(&ToWorker::Load(load_request(&path))) else {
+        panic!("loads")
+    };
+    assert!(
+        sandbox
+            .iter()
+            .any(|line| line.contains("by path") && line.contains("$ORIGIN")),
+        "{sandbox:?}"
+    );
     host.lives();
 }
 
@@ -101,5 +139,9 @@ fn the_sealed_library_passes_the_sidecar() {
     let sealed = focus_worker::Sidecar::write_for(&path, &manifest).expect("seals");
     let read = focus_worker::Sidecar::read_for(&path).expect("reads");
     read.verify(&path).expect("unchanged");
-    Host::loaded(&LoadRequest { digest: sealed.digest, ..load_request(&path) }).lives();
+    Host::loaded(&LoadRequest {
+        digest: sealed.digest,
+        ..load_request(&path)
+    })
+    .lives();
 }

@@ -26,11 +26,17 @@ pub(crate) fn guard<T>(doing: &str, work: impl FnOnce() -> Result<T, Error>) -> 
     let outcome = catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
     outcome.unwrap_or_else(|payload| {
-        let place = LOCATION.take().unwrap_or_else(|| "an unknown place".to_owned());
+        let place = LOCATION
+            .take()
+            .unwrap_or_else(|| "an unknown place".to_owned());
         let message = describe(&*payload);
         // A payload whose own `Drop` panics would unwind from here.
         std::mem::forget(payload);
-        Err(Error::new(ErrorKind::PANIC, format!("Model panicked {doing} at `{place}`: {message}")).with_hint(HINT))
+        Err(Error::new(
+            ErrorKind::PANIC,
+            format!("Model panicked {doing} at `{place}`: {message}"),
+        )
+        .with_hint(HINT))
     })
 }
 
@@ -76,8 +82,17 @@ mod tests {
         let error = fails(|| panic!("value {}", 7));
         assert_eq!(error.kind(), ErrorKind::PANIC);
         let text = error.to_string();
-        assert!(text.contains("value 7") && text.contains(&format!("barrier.rs:{line}:")) && text.contains("in a test"), "{text}");
-        assert!(fails(|| std::panic::panic_any(7)).to_string().ends_with("no message"));
+        assert!(
+            text.contains("value 7")
+                && text.contains(&format!("barrier.rs:{line}:"))
+                && text.contains("in a test"),
+            "{text}"
+        );
+        assert!(
+            fails(|| std::panic::panic_any(7))
+                .to_string()
+                .ends_with("no message")
+        );
     }
 
     #[test]
@@ -88,14 +103,22 @@ mod tests {
                 panic!("in the payload");
             }
         }
-        assert_eq!(fails(|| std::panic::panic_any(Mine)).kind(), ErrorKind::PANIC);
+        assert_eq!(
+            fails(|| std::panic::panic_any(Mine)).kind(),
+            ErrorKind::PANIC
+        );
         assert_eq!(guard("again", || Ok(1)), Ok(1));
     }
 
     #[test]
     fn errors_and_values_pass() {
         assert_eq!(guard("x", || Ok(3)), Ok(3));
-        assert_eq!(guard("x", || Err::<(), _>(Error::image("no"))).expect_err("passes").kind(), ErrorKind::IMAGE);
+        assert_eq!(
+            guard("x", || Err::<(), _>(Error::image("no")))
+                .expect_err("passes")
+                .kind(),
+            ErrorKind::IMAGE
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The error a model returns. Must not know how it crosses.
 
-use focus_plugin_abi::v1::PluginError;
 pub use focus_plugin_abi::v1::ErrorKind;
+use focus_plugin_abi::v1::PluginError;
 use std::fmt::Display;
 
 /// What went wrong, and what could be done about it. Messages start with a capital, quote literals in backticks, say what was
@@ -17,7 +17,11 @@ pub struct Error {
 impl Error {
     /// An error of any kind.
     pub fn new(kind: ErrorKind, message: impl Display) -> Self {
-        Self { kind, message: message.to_string(), hint: None }
+        Self {
+            kind,
+            message: message.to_string(),
+            hint: None,
+        }
     }
 
     /// The request makes no sense.
@@ -86,7 +90,11 @@ impl From<std::io::Error> for Error {
 
 impl From<PluginError> for Error {
     fn from(error: PluginError) -> Self {
-        Self { kind: error.kind(), message: error.message().to_owned(), hint: error.hint().map(str::to_owned) }
+        Self {
+            kind: error.kind(),
+            message: error.message().to_owned(),
+            hint: error.hint().map(str::to_owned),
+        }
     }
 }
 

@@ -60,8 +60,12 @@ macro_rules! export_plugin {
 pub fn describe(info: PluginInfo) -> Result<String, PluginError> {
     let described = guard("while describing itself", || {
         let models = models()?.into_iter().map(|(card, _)| card).collect();
-        let descriptor =
-            PluginDescriptor { name: info.name.into(), version: info.version.into(), license: info.license.into(), models };
+        let descriptor = PluginDescriptor {
+            name: info.name.into(),
+            version: info.version.into(),
+            license: info.license.into(),
+            models,
+        };
         serde_json::to_string(&descriptor).map_err(Error::internal)
     });
     described.map_err(PluginError::from)
@@ -71,13 +75,17 @@ pub fn describe(info: PluginInfo) -> Result<String, PluginError> {
 pub fn open(options: &str, callbacks: HostCallbacks) -> Result<Box<dyn ServedModel>, PluginError> {
     let opened = guard("while opening", || {
         let host = Host::new(callbacks);
-        let options: OpenOptions =
-            serde_json::from_str(options).map_err(|error| Error::invalid_request(format!("Open options cannot be read: {error}")))?;
+        let options: OpenOptions = serde_json::from_str(options).map_err(|error| {
+            Error::invalid_request(format!("Open options cannot be read: {error}"))
+        })?;
         let models = models()?;
-        let Some((card, registration)) = models.iter().find(|(card, _)| card.id == options.model) else {
+        let Some((card, registration)) = models.iter().find(|(card, _)| card.id == options.model)
+        else {
             let ids: Vec<_> = models.iter().map(|(card, _)| card.id.as_str()).collect();
-            return Err(Error::invalid_request(format!("Unknown model `{}`", options.model))
-                .with_hint(format!("Models of this plugin: {}", ids.join(", "))));
+            return Err(
+                Error::invalid_request(format!("Unknown model `{}`", options.model))
+                    .with_hint(format!("Models of this plugin: {}", ids.join(", "))),
+            );
         };
         check(card, &options)?;
         let model = (registration.open)(&options, &host)?;
@@ -89,18 +97,37 @@ pub fn open(options: &str, callbacks: HostCallbacks) -> Result<Box<dyn ServedMod
 fn check(card: &ModelDescriptor, options: &OpenOptions) -> Result<(), Error> {
     let kind = options.device.split(':').next().unwrap_or_default();
     if !card.devices.iter().any(|device| device == kind) {
-        return Err(Error::unsupported(format!("Unsupported device: expected one of {}, found `{}`", quoted(&card.devices), options.device))
-            .with_hint("CPU and CUDA builds of a plugin are separate files"));
+        return Err(Error::unsupported(format!(
+            "Unsupported device: expected one of {}, found `{}`",
+            quoted(&card.devices),
+            options.device
+        ))
+        .with_hint("CPU and CUDA builds of a plugin are separate files"));
     }
-    if let Some(dtype) = options.dtype.as_ref().filter(|dtype| !card.dtypes.contains(dtype)) {
-        return Err(Error::unsupported(format!("Unsupported dtype: expected one of {}, found `{dtype}`", quoted(&card.dtypes))));
+    if let Some(dtype) = options
+        .dtype
+        .as_ref()
+        .filter(|dtype| !card.dtypes.contains(dtype))
+    {
+        return Err(Error::unsupported(format!(
+            "Unsupported dtype: expected one of {}, found `{dtype}`",
+            quoted(&card.dtypes)
+        )));
     }
     if !card.weight_files.is_empty() && options.weights.is_none() {
-        return Err(Error::weights(format!("Model `{}` needs weights: expected a folder with {}, found none", card.id, quoted(&card.weight_files))));
+        return Err(Error::weights(format!(
+            "Model `{}` needs weights: expected a folder with {}, found none",
+            card.id,
+            quoted(&card.weight_files)
+        )));
     }
     Ok(())
 }
 
 fn quoted(words: &[String]) -> String {
-    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+    words
+        .iter()
+        .map(|word| format!("`{word}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

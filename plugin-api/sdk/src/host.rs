@@ -27,7 +27,9 @@ pub struct Host {
 
 impl Host {
     pub(crate) fn new(callbacks: HostCallbacks) -> Self {
-        Self { callbacks: Some(callbacks) }
+        Self {
+            callbacks: Some(callbacks),
+        }
     }
 
     /// A host that hears nothing and never cancels, for a model's own unit tests.
@@ -61,11 +63,17 @@ impl Host {
 
     /// Whether the host no longer wants the answer of this call.
     pub fn cancelled(&self) -> bool {
-        self.callbacks.as_ref().is_some_and(HostCallbacks::cancelled)
+        self.callbacks
+            .as_ref()
+            .is_some_and(HostCallbacks::cancelled)
     }
 
     /// For use with `?` in long loops.
     pub fn check_cancelled(&self) -> Result<(), Error> {
-        if self.cancelled() { Err(Error::cancelled()) } else { Ok(()) }
+        if self.cancelled() {
+            Err(Error::cancelled())
+        } else {
+            Ok(())
+        }
     }
 }

@@ -62,12 +62,12 @@ mod serve;
 
 pub use error::{Error, ErrorKind};
 pub use focus_plugin_abi::v1::message::{
-    EncodeReply, EncodeRequest, Family, Geometry, Group, InterfaceName, ModelDescriptor, OpenOptions, OpenedModel, PixelMode,
-    PluginDescriptor, PreprocessingCard, ResizeFilter,
+    EncodeReply, EncodeRequest, Family, Geometry, Group, InterfaceName, ModelDescriptor,
+    OpenOptions, OpenedModel, PixelMode, PluginDescriptor, PreprocessingCard, ResizeFilter,
 };
 pub use host::{Host, Level};
 pub use model::{Embeddings, ImageBatch, ImageEncoder, Model};
-pub use registry::{ModelRegistration, deny_unknown_settings, opened};
+pub use registry::{ModelRegistration, OpenFunction, deny_unknown_settings, opened};
 
 /// What the macros' expansions need; not for people.
 #[doc(hidden)]

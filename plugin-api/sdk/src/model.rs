@@ -32,7 +32,10 @@ pub struct ImageBatch<'a> {
 impl<'a> ImageBatch<'a> {
     /// A view of `pixels`: `rows * height * width * 3` bytes, of which the first `used` images are real.
     pub fn new(pixels: &'a [u8], width: usize, height: usize, used: usize) -> Result<Self, Error> {
-        let image = width.checked_mul(height).and_then(|n| n.checked_mul(3)).filter(|&n| n > 0);
+        let image = width
+            .checked_mul(height)
+            .and_then(|n| n.checked_mul(3))
+            .filter(|&n| n > 0);
         let Some(image) = image.filter(|n| pixels.len().is_multiple_of(*n)) else {
             return Err(Error::invalid_request(format!(
                 "Pixels do not divide into images: expected a multiple of {width} x {height} x 3 bytes, found {}",
@@ -41,9 +44,17 @@ impl<'a> ImageBatch<'a> {
         };
         let rows = pixels.len() / image;
         if used > rows {
-            return Err(Error::invalid_request(format!("More images used than present: expected at most {rows}, found {used}")));
+            return Err(Error::invalid_request(format!(
+                "More images used than present: expected at most {rows}, found {used}"
+            )));
         }
-        Ok(Self { pixels, width, height, rows, used })
+        Ok(Self {
+            pixels,
+            width,
+            height,
+            rows,
+            used,
+        })
     }
 
     /// Image width in pixels.
@@ -138,8 +149,16 @@ mod tests {
 
     #[test]
     fn senseless_batches_are_refused() {
-        for (bytes, width, height, used) in [(11, 2, 2, 0), (12, 0, 2, 0), (12, 2, 2, 2), (12, usize::MAX, 2, 0)] {
-            assert!(ImageBatch::new(&vec![0; bytes], width, height, used).is_err(), "{bytes} {width} {height} {used}");
+        for (bytes, width, height, used) in [
+            (11, 2, 2, 0),
+            (12, 0, 2, 0),
+            (12, 2, 2, 2),
+            (12, usize::MAX, 2, 0),
+        ] {
+            assert!(
+                ImageBatch::new(&vec![0; bytes], width, height, used).is_err(),
+                "{bytes} {width} {height} {used}"
+            );
         }
     }
 

@@ -8,8 +8,11 @@ pub struct ModelRegistration {
     /// The card; touches no weights.
     pub describe: fn() -> ModelDescriptor,
     /// Open it. The SDK has checked that model, device and dtype are on the card and that a weights folder is there if files are wanted.
-    pub open: fn(&OpenOptions, &Host) -> Result<Box<dyn Model>, Error>,
+    pub open: OpenFunction,
 }
+
+/// How a model is opened.
+pub type OpenFunction = fn(&OpenOptions, &Host) -> Result<Box<dyn Model>, Error>;
 
 inventory::collect!(ModelRegistration);
 
@@ -25,10 +28,16 @@ macro_rules! register_model {
 
 /// Cards of all registered models, sorted by id; an id used twice is an error.
 pub(crate) fn models() -> Result<Vec<(ModelDescriptor, ModelRegistration)>, Error> {
-    let mut models: Vec<_> = inventory::iter::<ModelRegistration>.into_iter().map(|entry| ((entry.describe)(), *entry)).collect();
+    let mut models: Vec<_> = inventory::iter::<ModelRegistration>
+        .into_iter()
+        .map(|entry| ((entry.describe)(), *entry))
+        .collect();
     models.sort_by(|a, b| a.0.id.cmp(&b.0.id));
     if let Some(pair) = models.windows(2).find(|pair| pair[0].0.id == pair[1].0.id) {
-        return Err(Error::internal(format!("Model id `{}` is registered twice", pair[0].0.id)));
+        return Err(Error::internal(format!(
+            "Model id `{}` is registered twice",
+            pair[0].0.id
+        )));
     }
     Ok(models)
 }
@@ -39,7 +48,11 @@ pub fn opened(card: &ModelDescriptor, options: &OpenOptions) -> OpenedModel {
     OpenedModel {
         model: card.id.clone(),
         device: options.device.clone(),
-        dtype: options.dtype.clone().or_else(|| card.dtypes.first().cloned()).unwrap_or_default(),
+        dtype: options
+            .dtype
+            .clone()
+            .or_else(|| card.dtypes.first().cloned())
+            .unwrap_or_default(),
         embedding_dim: card.embedding_dim.unwrap_or(0),
         weights_digest: None,
         preprocessing: card.preprocessing.clone(),
@@ -49,10 +62,20 @@ pub fn opened(card: &ModelDescriptor, options: &OpenOptions) -> OpenedModel {
 
 /// Refuse settings that the model does not know: a misspelt one must not pass for a default.
 pub fn deny_unknown_settings(options: &OpenOptions, known: &[&str]) -> Result<(), Error> {
-    match options.settings.keys().find(|key| !known.contains(&key.as_str())) {
+    match options
+        .settings
+        .keys()
+        .find(|key| !known.contains(&key.as_str()))
+    {
         None => Ok(()),
-        Some(key) => Err(Error::invalid_request(format!("Unknown setting `{key}` of model `{}`", options.model)).with_hint(
-            if known.is_empty() { "This model has no settings".to_owned() } else { format!("Known settings: {}", known.join(", ")) },
-        )),
+        Some(key) => Err(Error::invalid_request(format!(
+            "Unknown setting `{key}` of model `{}`",
+            options.model
+        ))
+        .with_hint(if known.is_empty() {
+            "This model has no settings".to_owned()
+        } else {
+            format!("Known settings: {}", known.join(", "))
+        })),
     }
 }

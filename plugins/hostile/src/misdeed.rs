@@ -68,13 +68,22 @@ pub(crate) enum When {
 }
 
 impl Misdeed {
-    pub(crate) fn from_settings<'a>(name: &str, setting: &dyn Fn(&str) -> Option<&'a str>) -> Result<Self, Error> {
+    pub(crate) fn from_settings<'a>(
+        name: &str,
+        setting: &dyn Fn(&str) -> Option<&'a str>,
+    ) -> Result<Self, Error> {
         let amount = |default: u64| match setting("amount") {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|_| Error::invalid_request(format!("Setting `amount` must be a whole number, found `{text}`"))),
+            Some(text) => text.parse().map_err(|_| {
+                Error::invalid_request(format!(
+                    "Setting `amount` must be a whole number, found `{text}`"
+                ))
+            }),
         };
         let target = |key: &str| {
-            setting(key).map(str::to_owned).ok_or_else(|| Error::invalid_request(format!("Misdeed `{name}` wants the setting `{key}`")))
+            setting(key).map(str::to_owned).ok_or_else(|| {
+                Error::invalid_request(format!("Misdeed `{name}` wants the setting `{key}`"))
+            })
         };
         Ok(match name {
             "none" => Self::None,
@@ -119,7 +128,13 @@ impl Misdeed {
 
     /// What happens in a call: `row` is the image that set it off, `values` the true embeddings, `used` rows of them.
     /// Returns the row length to claim.
-    pub(crate) fn during_encode(&self, host: &Host, row: usize, used: usize, values: &mut Vec<f32>) -> Result<usize, Error> {
+    pub(crate) fn during_encode(
+        &self,
+        host: &Host,
+        row: usize,
+        used: usize,
+        values: &mut Vec<f32>,
+    ) -> Result<usize, Error> {
         let dim = crate::DIM;
         match self {
             Self::None | Self::PanicInOpen | Self::PanicInDrop | Self::HangInOpen => {}
@@ -142,12 +157,27 @@ impl Misdeed {
             Self::Leak(mib) => leak(*mib),
             Self::StdoutSpam(mib) => spam(&mut std::io::stdout().lock(), *mib, b'\n'),
             Self::StderrSpam(mib) => spam(&mut std::io::stderr().lock(), *mib, b' '),
-            Self::LogSpam(lines) => (0..*lines).for_each(|n| host.info(format!("{n} {}", "spam ".repeat(2000)))),
-            Self::WriteFile(path) => report(host, "write_file", std::fs::write(path, b"hostile was here")),
-            Self::OpenSocket(address) => report(host, "open_socket", std::net::TcpStream::connect(address).map(drop)),
+            Self::LogSpam(lines) => {
+                (0..*lines).for_each(|n| host.info(format!("{n} {}", "spam ".repeat(2000))));
+            }
+            Self::WriteFile(path) => report(
+                host,
+                "write_file",
+                std::fs::write(path, b"hostile was here"),
+            ),
+            Self::OpenSocket(address) => report(
+                host,
+                "open_socket",
+                std::net::TcpStream::connect(address).map(drop),
+            ),
             Self::Fork(seconds) => fork(host, *seconds),
-            Self::Error => return Err(Error::image(format!("Asked to refuse image {row}")).with_hint("Ask for another misdeed")),
-            Self::UnknownError => return Err(Error::new(ErrorKind(4711), "An error of a kind to come")),
+            Self::Error => {
+                return Err(Error::image(format!("Asked to refuse image {row}"))
+                    .with_hint("Ask for another misdeed"));
+            }
+            Self::UnknownError => {
+                return Err(Error::new(ErrorKind(4711), "An error of a kind to come"));
+            }
         }
         Ok(dim)
     }
@@ -162,7 +192,7 @@ fn report(host: &Host, deed: &str, outcome: std::io::Result<()>) {
 
 fn hang() -> ! {
     loop {
-        std::thread::sleep(Duration::from_secs(3600));
+        std::thread::sleep(Duration::from_hours(1));
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::misdeed::{Misdeed, When};
 use focus_plugin_sdk::{
-    Embeddings, Error, Family, Geometry, Group, Host, ImageBatch, ImageEncoder, InterfaceName, Model, ModelDescriptor, OpenOptions,
-    OpenedModel, PixelMode, PreprocessingCard, ResizeFilter, deny_unknown_settings, opened,
+    Embeddings, Error, Family, Geometry, Group, Host, ImageBatch, ImageEncoder, InterfaceName,
+    Model, ModelDescriptor, OpenOptions, OpenedModel, PixelMode, PreprocessingCard, ResizeFilter,
+    deny_unknown_settings, opened,
 };
 
 /// Values in an embedding.
@@ -11,16 +12,39 @@ pub const DIM: usize = 8;
 
 const BATCH: u32 = 4;
 const EDGE: u32 = 16;
-const SETTINGS: &[&str] = &["misdeed", "marker", "batch", "edge", "path", "address", "amount"];
+const SETTINGS: &[&str] = &[
+    "misdeed", "marker", "batch", "edge", "path", "address", "amount",
+];
 
 /// The true embedding of one image (u8 RGB): mean of each channel and first pixel, both in units of pixel/255, then the mean of all
 /// values weighted by position modulo 7, then 1.
 pub fn embedding(rgb: &[u8]) -> [f32; DIM] {
     let pixels = (rgb.len() / 3).max(1) as f32;
-    let mean = |channel: usize| rgb.iter().skip(channel).step_by(3).map(|&v| f32::from(v)).sum::<f32>() / (255.0 * pixels);
+    let mean = |channel: usize| {
+        rgb.iter()
+            .skip(channel)
+            .step_by(3)
+            .map(|&v| f32::from(v))
+            .sum::<f32>()
+            / (255.0 * pixels)
+    };
     let first = |channel: usize| rgb.get(channel).map_or(0.0, |&v| f32::from(v) / 255.0);
-    let weighted = rgb.iter().enumerate().map(|(at, &v)| (at % 7) as f32 * f32::from(v)).sum::<f32>() / (255.0 * 3.0 * pixels);
-    [mean(0), mean(1), mean(2), first(0), first(1), first(2), weighted, 1.0]
+    let weighted = rgb
+        .iter()
+        .enumerate()
+        .map(|(at, &v)| (at % 7) as f32 * f32::from(v))
+        .sum::<f32>()
+        / (255.0 * 3.0 * pixels);
+    [
+        mean(0),
+        mean(1),
+        mean(2),
+        first(0),
+        first(1),
+        first(2),
+        weighted,
+        1.0,
+    ]
 }
 
 struct Hostile {
@@ -46,8 +70,12 @@ impl ImageEncoder for Hostile {
             None => Some(0),
             Some(colour) => images.iter().position(|rgb| rgb[..3] == colour),
         };
-        let Some(row) = hit else { return Embeddings::new(DIM, values) };
-        let dim = self.misdeed.during_encode(host, row, images.used(), &mut values)?;
+        let Some(row) = hit else {
+            return Embeddings::new(DIM, values);
+        };
+        let dim = self
+            .misdeed
+            .during_encode(host, row, images.used(), &mut values)?;
         Embeddings::new(dim, values)
     }
 }
@@ -91,27 +119,42 @@ fn open(options: &OpenOptions, host: &Host) -> Result<Box<dyn Model>, Error> {
     let setting = |name: &str| options.settings.get(name).map(String::as_str);
     let number = |name: &str, default: u32| match setting(name) {
         None => Ok(default),
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|&n| n > 0)
-            .ok_or_else(|| Error::invalid_request(format!("Setting `{name}` must be a whole number above 0, found `{text}`"))),
+        Some(text) => text.parse().ok().filter(|&n| n > 0).ok_or_else(|| {
+            Error::invalid_request(format!(
+                "Setting `{name}` must be a whole number above 0, found `{text}`"
+            ))
+        }),
     };
     let marker = setting("marker")
         .map(|text| {
-            let value = (text.len() == 6).then(|| u32::from_str_radix(text, 16).ok()).flatten();
-            let [_, r, g, b] = value.ok_or_else(|| Error::invalid_request(format!("Setting `marker` must be `RRGGBB`, found `{text}`")))?.to_be_bytes();
+            let value = (text.len() == 6)
+                .then(|| u32::from_str_radix(text, 16).ok())
+                .flatten();
+            let [_, r, g, b] = value
+                .ok_or_else(|| {
+                    Error::invalid_request(format!(
+                        "Setting `marker` must be `RRGGBB`, found `{text}`"
+                    ))
+                })?
+                .to_be_bytes();
             Ok::<_, Error>([r, g, b])
         })
         .transpose()?;
     let misdeed = Misdeed::from_settings(setting("misdeed").unwrap_or("none"), &setting)?;
-    host.info(format!("opened with misdeed `{}`", setting("misdeed").unwrap_or("none")));
+    host.info(format!(
+        "opened with misdeed `{}`",
+        setting("misdeed").unwrap_or("none")
+    ));
     misdeed.at(When::Open);
     let mut opened = opened(&card(), options);
     opened.batch_size = number("batch", BATCH)?;
     let edge = number("edge", EDGE)?;
     (opened.preprocessing.width, opened.preprocessing.height) = (edge, edge);
-    Ok(Box::new(Hostile { opened, misdeed, marker }))
+    Ok(Box::new(Hostile {
+        opened,
+        misdeed,
+        marker,
+    }))
 }
 
 focus_plugin_sdk::register_model! { describe: card, open: open }

@@ -50,8 +50,12 @@ struct ArrowSchema {
 }
 
 // The C data interface fixes these sizes on 64-bit machines; arrow-rs must agree, because the structs are reinterpreted.
-const _: () = assert!(size_of::<ArrowArray>() == 80 && size_of::<ArrowArray>() == size_of::<FFI_ArrowArray>());
-const _: () = assert!(size_of::<ArrowSchema>() == 72 && size_of::<ArrowSchema>() == size_of::<FFI_ArrowSchema>());
+const _: () = assert!(
+    size_of::<ArrowArray>() == 80 && size_of::<ArrowArray>() == size_of::<FFI_ArrowArray>()
+);
+const _: () = assert!(
+    size_of::<ArrowSchema>() == 72 && size_of::<ArrowSchema>() == size_of::<FFI_ArrowSchema>()
+);
 const _: () = assert!(align_of::<ArrowArray>() == align_of::<FFI_ArrowArray>());
 const _: () = assert!(align_of::<ArrowSchema>() == align_of::<FFI_ArrowSchema>());
 
@@ -83,15 +87,21 @@ pub struct Array {
 
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Array").field("length", &self.data.length).finish_non_exhaustive()
+        f.debug_struct("Array")
+            .field("length", &self.data.length)
+            .finish_non_exhaustive()
     }
 }
 
 impl Array {
     /// Lend an arrow-rs array: no value is copied; the buffers stay alive until the other side releases them.
     pub fn export(array: &dyn arrow_array::Array) -> Result<Self, PluginError> {
-        let (data, schema) = to_ffi(&array.to_data())
-            .map_err(|error| PluginError::new(ErrorKind::INTERNAL, format!("Cannot export an Arrow array: {error}")))?;
+        let (data, schema) = to_ffi(&array.to_data()).map_err(|error| {
+            PluginError::new(
+                ErrorKind::INTERNAL,
+                format!("Cannot export an Arrow array: {error}"),
+            )
+        })?;
         // SAFETY: both pairs are the structs of the C data interface, equal in size and alignment (checked above), and the
         // release callbacks move with them.
         Ok(unsafe {
@@ -134,7 +144,10 @@ impl Array {
 }
 
 fn broken(what: &str) -> PluginError {
-    PluginError::new(ErrorKind::INVALID_REQUEST, format!("Arrow array breaks the C data interface: {what}"))
+    PluginError::new(
+        ErrorKind::INVALID_REQUEST,
+        format!("Arrow array breaks the C data interface: {what}"),
+    )
 }
 
 /// # Safety
@@ -150,11 +163,19 @@ unsafe fn check_array(array: *const ArrowArray, depth: u32) -> Result<(), Plugin
         return Err(broken("the array was released before it was read"));
     }
     let lengths = [a.length, a.offset];
-    if lengths.iter().any(|&n| !(0..=MAX_LENGTH).contains(&n)) || !(-1..=a.length).contains(&a.null_count) {
-        return Err(broken(&format!("length {}, offset {}, null count {}", a.length, a.offset, a.null_count)));
+    if lengths.iter().any(|&n| !(0..=MAX_LENGTH).contains(&n))
+        || !(-1..=a.length).contains(&a.null_count)
+    {
+        return Err(broken(&format!(
+            "length {}, offset {}, null count {}",
+            a.length, a.offset, a.null_count
+        )));
     }
     if !(0..=MAX_PARTS).contains(&a.n_buffers) || !(0..=MAX_PARTS).contains(&a.n_children) {
-        return Err(broken(&format!("{} buffers, {} children", a.n_buffers, a.n_children)));
+        return Err(broken(&format!(
+            "{} buffers, {} children",
+            a.n_buffers, a.n_children
+        )));
     }
     if (a.n_buffers > 0 && a.buffers.is_null()) || (a.n_children > 0 && a.children.is_null()) {
         return Err(broken("a list of parts is missing"));
@@ -207,14 +228,22 @@ mod tests {
     use std::sync::Arc;
 
     fn list(values: Vec<f32>, dim: i32) -> FixedSizeListArray {
-        FixedSizeListArray::new(Arc::new(Field::new("item", DataType::Float32, false)), dim, Arc::new(Float32Array::from(values)), None)
+        FixedSizeListArray::new(
+            Arc::new(Field::new("item", DataType::Float32, false)),
+            dim,
+            Arc::new(Float32Array::from(values)),
+            None,
+        )
     }
 
     #[test]
     fn values_cross_without_a_copy() {
         let array = list(vec![1.0, -0.0, f32::INFINITY, 4.0], 2);
         let before = array.values().to_data().buffers()[0].as_ptr();
-        let back = Array::export(&array).expect("exports").import().expect("imports");
+        let back = Array::export(&array)
+            .expect("exports")
+            .import()
+            .expect("imports");
         assert_eq!(back.to_data().child_data()[0].buffers()[0].as_ptr(), before);
         assert_eq!(back.as_ref(), &array as &dyn arrow_array::Array);
     }
@@ -262,13 +291,25 @@ mod tests {
                 array.import().expect_err("refused")
             } else {
                 // SAFETY: reads only what the array counts.
-                let error = unsafe { check_array(&raw const array.data, 0).and(check_schema(&raw const array.schema, 0)) }.expect_err("refused");
+                let error = unsafe {
+                    check_array(&raw const array.data, 0)
+                        .and(check_schema(&raw const array.schema, 0))
+                }
+                .expect_err("refused");
                 // Mend it, so that the release callback finds its own.
                 (array.data.children, array.schema.children) = (children, types);
-                (array.data.n_buffers, array.data.n_children, array.data.length) = (1, 1, 2);
+                (
+                    array.data.n_buffers,
+                    array.data.n_children,
+                    array.data.length,
+                ) = (1, 1, 2);
                 error
             };
-            assert_eq!(error.kind(), ErrorKind::INVALID_REQUEST, "lie {number}: {error}");
+            assert_eq!(
+                error.kind(),
+                ErrorKind::INVALID_REQUEST,
+                "lie {number}: {error}"
+            );
         }
     }
 
@@ -278,6 +319,12 @@ mod tests {
         let release = array.data.release.expect("live");
         // SAFETY: the interface allows the consumer to release early.
         unsafe { release((&raw mut array.data).cast()) };
-        assert!(array.import().expect_err("refused").message().contains("released"));
+        assert!(
+            array
+                .import()
+                .expect_err("refused")
+                .message()
+                .contains("released")
+        );
     }
 }

@@ -41,7 +41,14 @@ type Context = Arc<dyn HostEvents>;
 impl HostCallbacks {
     /// Wrap the host's events.
     pub fn new(events: Arc<dyn HostEvents>) -> Self {
-        Self { context: Arc::into_raw(Arc::new(events)).cast(), retain, release, log, progress, cancelled }
+        Self {
+            context: Arc::into_raw(Arc::new(events)).cast(),
+            retain,
+            release,
+            log,
+            progress,
+            cancelled,
+        }
     }
 
     /// Say something.
@@ -96,7 +103,8 @@ unsafe extern "C" fn retain(context: *const c_void) {
 
 unsafe extern "C" fn release(context: *const c_void) {
     // SAFETY: as in `retain`; the caller gives up one count.
-    quietly((), || drop(unsafe { Arc::from_raw(context.cast::<Context>()) }));
+    let context = unsafe { Arc::from_raw(context.cast::<Context>()) };
+    quietly((), || drop(context));
 }
 
 unsafe extern "C" fn log(context: *const c_void, level: u32, message: RStr<'_>) {
@@ -127,10 +135,16 @@ mod tests {
     impl HostEvents for Recorder {
         fn log(&self, level: u32, message: &str) {
             assert_ne!(message, "panic", "asked to");
-            self.0.lock().expect("no panic holds it").push(format!("{level} {message}"));
+            self.0
+                .lock()
+                .expect("no panic holds it")
+                .push(format!("{level} {message}"));
         }
         fn progress(&self, stage: &str, done: u64, total: u64) {
-            self.0.lock().expect("no panic holds it").push(format!("{stage} {done}/{total}"));
+            self.0
+                .lock()
+                .expect("no panic holds it")
+                .push(format!("{stage} {done}/{total}"));
         }
         fn cancelled(&self) -> bool {
             true

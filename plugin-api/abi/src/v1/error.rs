@@ -45,7 +45,11 @@ pub struct PluginError {
 impl PluginError {
     /// A new error without advice. `message` starts with a capital and names expected and found.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: RString::from(message.into()), hint: ROption::RNone }
+        Self {
+            kind,
+            message: RString::from(message.into()),
+            hint: ROption::RNone,
+        }
     }
 
     /// The same error with advice.

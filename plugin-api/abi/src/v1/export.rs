@@ -14,7 +14,12 @@ pub trait ServedModel: 'static {
     /// JSON (`message::OpenedModel`).
     fn opened(&self) -> String;
     /// Answer one request.
-    fn call(&mut self, interface: Interface, method: &str, message: Message) -> Result<Message, PluginError>;
+    fn call(
+        &mut self,
+        interface: Interface,
+        method: &str,
+        message: Message,
+    ) -> Result<Message, PluginError>;
 }
 
 /// What a plugin exports, in plain Rust. No function may unwind.
@@ -32,7 +37,12 @@ impl RawModel for Served {
         self.0.opened().into()
     }
 
-    fn call(&mut self, interface: Interface, method: RStr<'_>, message: Message) -> RResult<Message, PluginError> {
+    fn call(
+        &mut self,
+        interface: Interface,
+        method: RStr<'_>,
+        message: Message,
+    ) -> RResult<Message, PluginError> {
         self.0.call(interface, method.as_str(), message).into()
     }
 }
@@ -54,21 +64,33 @@ extern "C" fn construct<E: Exports>() -> RootModuleResult {
 }
 
 pub(super) fn module<E: Exports>() -> PluginModuleRef {
-    PluginModule { describe: describe::<E>, open: open::<E> }.leak_into_prefix()
+    PluginModule {
+        describe: describe::<E>,
+        open: open::<E>,
+    }
+    .leak_into_prefix()
 }
 
 extern "C" fn describe<E: Exports>() -> RResult<RString, PluginError> {
     E::describe().map(RString::from).into()
 }
 
-extern "C" fn open<E: Exports>(options: RStr<'_>, host: HostCallbacks) -> RResult<ModelBox, PluginError> {
-    E::open(options.as_str(), host).map(|model| RawModel_TO::from_value(Served(model), TD_Opaque)).into()
+extern "C" fn open<E: Exports>(
+    options: RStr<'_>,
+    host: HostCallbacks,
+) -> RResult<ModelBox, PluginError> {
+    E::open(options.as_str(), host)
+        .map(|model| RawModel_TO::from_value(Served(model), TD_Opaque))
+        .into()
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_symbol_is_the_one_abi_stable_looks_for() {
-        assert_eq!(super::ROOT_SYMBOL, abi_stable::library::ROOT_MODULE_LOADER_NAME);
+        assert_eq!(
+            super::ROOT_SYMBOL,
+            abi_stable::library::ROOT_MODULE_LOADER_NAME
+        );
     }
 }

@@ -56,7 +56,9 @@ impl Plugin {
     pub unsafe fn load(path: &Path) -> Result<Self, LoadError> {
         // Not `RootModule::load_from*`: those cache the first module they ever loaded and return it for every other path.
         let header = lib_header_from_path(path).map_err(shorten)?;
-        let module = header.init_root_module::<PluginModuleRef>().map_err(shorten)?;
+        let module = header
+            .init_root_module::<PluginModuleRef>()
+            .map_err(shorten)?;
         Ok(Self { module })
     }
 
@@ -88,23 +90,37 @@ impl Model {
     }
 
     /// Ask for something.
-    pub fn call(&mut self, interface: Interface, method: &str, message: Message) -> Result<Message, PluginError> {
+    pub fn call(
+        &mut self,
+        interface: Interface,
+        method: &str,
+        message: Message,
+    ) -> Result<Message, PluginError> {
         self.0.call(interface, method.into(), message).into_result()
     }
 }
 
 fn shorten(error: LibraryError) -> LoadError {
     match error {
-        LibraryError::OpenError { err, .. } | LibraryError::GetSymbolError { err, .. } => LoadError::NoRootModule(cap(&err.to_string())),
+        LibraryError::OpenError { err, .. } | LibraryError::GetSymbolError { err, .. } => {
+            LoadError::NoRootModule(cap(&err.to_string()))
+        }
         LibraryError::InvalidAbiHeader(found) => LoadError::NoRootModule(format!(
             "expected abi_stable {}, found {}.{}",
             "0.11", found.abi_major, found.abi_minor
         )),
         LibraryError::AbiInstability(report) => LoadError::Layout(differences(&report.to_string())),
-        LibraryError::IncompatibleVersionNumber { expected_version, actual_version, .. } => {
-            LoadError::Layout(format!("expected version {expected_version}, found {actual_version}"))
-        }
-        LibraryError::RootModule { err: RootModuleError::Unwound, .. } => LoadError::Start("it panicked".to_owned()),
+        LibraryError::IncompatibleVersionNumber {
+            expected_version,
+            actual_version,
+            ..
+        } => LoadError::Layout(format!(
+            "expected version {expected_version}, found {actual_version}"
+        )),
+        LibraryError::RootModule {
+            err: RootModuleError::Unwound,
+            ..
+        } => LoadError::Start("it panicked".to_owned()),
         other => LoadError::Start(cap(&other.to_string())),
     }
 }
@@ -116,7 +132,10 @@ fn differences(report: &str) -> String {
     let mut found: Vec<String> = Vec::new();
     let mut lines = report.lines().map(str::trim).peekable();
     let is_title = |line: &str| {
-        ["Expected:", "Found:", "Error:", "Layout of"].iter().any(|title| line.starts_with(title)) || line.ends_with("error(s)inside:")
+        ["Expected:", "Found:", "Error:", "Layout of"]
+            .iter()
+            .any(|title| line.starts_with(title))
+            || line.ends_with("error(s)inside:")
     };
     while let Some(line) = lines.next() {
         if line.contains("error(s)inside") {
@@ -124,15 +143,17 @@ fn differences(report: &str) -> String {
         } else if let Some(name) = line.strip_prefix("type:").filter(|_| place.is_empty()) {
             name.clone_into(&mut place);
         } else if let Some(what) = line.strip_prefix("Error:") {
-            let mut side = |title: &str| match lines.next_if_eq(&title) {
-                None => "nothing".to_owned(),
-                Some(_) => {
-                    let block = std::iter::from_fn(|| lines.next_if(|line| !is_title(line)));
-                    cap_to(&block.collect::<Vec<_>>().join(" "), 80)
+            let mut side = |title: &str| {
+                if lines.next_if_eq(&title).is_none() {
+                    return "nothing".to_owned();
                 }
+                let block = std::iter::from_fn(|| lines.next_if(|line| !is_title(line)));
+                cap_to(&block.collect::<Vec<_>>().join(" "), 80)
             };
             let (expected, got) = (side("Expected:"), side("Found:"));
-            found.push(format!("{what} in `{place}`: expected {expected}, found {got}"));
+            found.push(format!(
+                "{what} in `{place}`: expected {expected}, found {got}"
+            ));
         }
     }
     if found.is_empty() {
@@ -141,7 +162,11 @@ fn differences(report: &str) -> String {
     let rest = found.len().saturating_sub(SHOWN);
     found.truncate(SHOWN);
     let shown = found.join("; ");
-    cap(&if rest == 0 { shown } else { format!("{shown}; and {rest} more") })
+    cap(&if rest == 0 {
+        shown
+    } else {
+        format!("{shown}; and {rest} more")
+    })
 }
 
 fn cap(text: &str) -> String {
@@ -161,7 +186,11 @@ mod tests {
     use abi_stable::abi_stability::abi_checking::check_layout_compatibility;
 
     /// The module as some other version might have it: `open` takes one argument less, and there is a third function.
-    #[expect(dead_code, reason = "only its layout is looked at")]
+    #[expect(
+        dead_code,
+        clippy::pedantic,
+        reason = "generated, and only its layout is looked at"
+    )]
     mod other {
         use crate::v1::PluginError;
         use abi_stable::StableAbi;
@@ -180,19 +209,34 @@ mod tests {
 
     #[test]
     fn a_layout_report_is_cut_to_what_differs() {
-        let report = check_layout_compatibility(<PluginModuleRef as StableAbi>::LAYOUT, <other::PluginModuleRef as StableAbi>::LAYOUT)
-            .expect_err("they differ")
-            .to_string();
+        let report = check_layout_compatibility(
+            <PluginModuleRef as StableAbi>::LAYOUT,
+            <other::PluginModuleRef as StableAbi>::LAYOUT,
+        )
+        .expect_err("they differ")
+        .to_string();
         let short = differences(&report);
-        assert!(short.len() <= MAX_REASON && short.len() < report.len() / 4, "{short}");
-        assert!(short.contains("in `PluginModule`: expected 2, found 3"), "{short}");
-        assert!(short.contains("too many fields in `PluginModule`: expected 3, found 2; "), "{short}");
+        assert!(
+            short.len() <= MAX_REASON && short.len() < report.len() / 4,
+            "{short}"
+        );
+        assert!(
+            short.contains("in `PluginModule`: expected 2, found 3"),
+            "{short}"
+        );
+        assert!(
+            short.contains("too many fields in `PluginModule`: expected 3, found 2; "),
+            "{short}"
+        );
         assert!(!short.contains('\n'), "{short}");
     }
 
     #[test]
     fn a_report_of_another_shape_is_cut_anyhow() {
         assert_eq!(differences(&"é\n".repeat(5000)).len(), MAX_REASON);
-        assert_eq!(differences("Error:x"), "x in ``: expected nothing, found nothing");
+        assert_eq!(
+            differences("Error:x"),
+            "x in ``: expected nothing, found nothing"
+        );
     }
 }
