@@ -1,84 +1,31 @@
-//! Models as evaluation sees them: traits and plain data. Behind them: `client` (a worker process), `in_process`, fakes in tests.
+//! Models as evaluation sees them: traits and plain data. Behind them: `client` (a worker process), `in_process`, `fake`.
 //!
 //! Knows nothing of datasets, tasks, metrics or run folders.
+//!
+//! Rooms: `model` (the traits), `options` and `error` beside it; `client` (pipelining, restarts) over `session` (one life of a
+//! worker, the conversation) over `life` (the process itself) and `logs` (what it prints); `bisect` finds the images that
+//! fail; `check` holds replies to the contract; `describe` asks a plugin what it offers.
+#![forbid(unsafe_code)]
 
-use focus_plugin_abi::v1::message::{OpenedModel, PluginDescriptor};
-use focus_wire::WireError;
+mod bisect;
+mod check;
+pub mod client;
+pub mod describe;
+mod error;
+pub mod fake;
+pub mod in_process;
+mod life;
+mod logs;
+mod model;
+mod options;
+mod session;
 
-/// One prepared image: u8 RGB of the card's size, and the caller's number for it.
-#[derive(Debug, Clone)]
-pub struct PreparedImage {
-    /// The caller's index of the image; comes back with the answer.
-    pub sample: usize,
-    /// `width * height * 3` bytes.
-    pub pixels: std::sync::Arc<[u8]>,
-}
+#[cfg(test)]
+mod peer;
 
-/// Images of one encode call: at most `OpenedModel::batch_size` of them; the client pads to that.
-#[derive(Debug, Clone, Default)]
-pub struct PixelBatch {
-    /// In plan order.
-    pub images: Vec<PreparedImage>,
-}
-
-/// What became of one image.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The caller's index.
-    pub sample: usize,
-    /// The embedding, `OpenedModel::embedding_dim` finite values, or why there is none.
-    pub result: Result<Vec<f32>, WireError>,
-}
-
-/// An open image encoder. Implementations keep the batch plan (pad every call to `batch_size`), bisect a failing batch down to the
-/// images that fail, and give up with an error only when restarts are used up or the plugin cannot run at all.
-pub trait ImageEncoder {
-    /// What was opened; part of the embedding's key.
-    fn opened(&self) -> &OpenedModel;
-
-    /// Pull batches, push the answers of each batch in order. `sink` sees every image of every batch exactly once.
-    /// An error of `sink` stops the stream and comes back; batches in flight are dropped.
-    fn encode_all(
-        &mut self,
-        batches: &mut dyn Iterator<Item = PixelBatch>,
-        sink: &mut dyn FnMut(Vec<Answer>) -> Result<(), SinkError>,
-    ) -> Result<(), ModelError>;
-}
-
-/// What a caller's sink says when it cannot go on.
-pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
-
-/// A plugin that can describe itself and open models.
-pub trait Plugin {
-    /// The descriptor.
-    fn descriptor(&self) -> &PluginDescriptor;
-    /// `sha256:hex` of the dylib.
-    fn digest(&self) -> &str;
-}
-
-/// A model could not do its work at all (single images' failures are `Answer`s).
-#[derive(Debug, thiserror::Error)]
-pub enum ModelError {
-    /// The plugin said no, died, or broke the contract.
-    #[error("Plugin `{plugin}`: {error}")]
-    Plugin {
-        /// The plugin's file name.
-        plugin: String,
-        /// What happened.
-        #[source]
-        error: WireError,
-    },
-    /// Too many deaths.
-    #[error("Plugin `{plugin}` was restarted {restarts} times and failed again: {last}")]
-    RestartsUsedUp {
-        /// The plugin's file name.
-        plugin: String,
-        /// How often it was restarted.
-        restarts: u32,
-        /// The last failure.
-        last: WireError,
-    },
-    /// The caller's sink failed.
-    #[error(transparent)]
-    Sink(SinkError),
-}
+pub use client::{WorkerClient, WorkerRecord};
+pub use describe::{DescribedPlugin, describe};
+pub use error::{ModelError, SinkError};
+pub use in_process::{InProcessEncoder, describe_in_process};
+pub use model::{Answer, ImageEncoder, PixelBatch, Plugin, PreparedImage};
+pub use options::{ClientOptions, Timeouts, WorkerOptions};

@@ -1,0 +1,306 @@
+//! Holding a plugin to the contract: what it opened must be something the host can feed, and a reply must have the shape asked for.
+//!
+//! Knows nothing of processes.
+
+use crate::error::wire_error;
+use crate::{ModelError, PixelBatch};
+use focus_plugin_abi::v1::message::{EncodeRequest, OpenedModel, PixelMode};
+use focus_wire::{FailureKind, MAX_FRAME, WireError};
+
+/// Largest batch a model may ask for.
+const MAX_BATCH: u32 = 4096;
+/// Largest side of a prepared image, pixels.
+const MAX_SIDE: u32 = 16384;
+
+/// The shape of every call to one open model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) batch_size: u32,
+    pub(crate) dim: u32,
+    /// Bytes of one image.
+    pub(crate) image_bytes: usize,
+}
+
+impl Plan {
+    /// What was opened, if the host can feed it.
+    pub(crate) fn new(opened: &OpenedModel) -> Result<Self, WireError> {
+        let card = &opened.preprocessing;
+        let bad = |what: String| {
+            wire_error(
+                FailureKind::BadReply,
+                format!("Opened model `{}`: {what}", opened.model),
+            )
+        };
+        if card.mode != PixelMode::Resized {
+            return Err(wire_error(
+                FailureKind::Unsupported,
+                format!(
+                    "Model `{}` wants full images (mode {:?}); this host prepares only mode `resized`",
+                    opened.model, card.mode
+                ),
+            ));
+        }
+        for (name, side) in [("width", card.width), ("height", card.height)] {
+            if side == 0 || side > MAX_SIDE {
+                return Err(bad(format!(
+                    "{name} must be 1 to {MAX_SIDE} pixels, found {side}"
+                )));
+            }
+        }
+        if opened.batch_size == 0 || opened.batch_size > MAX_BATCH {
+            return Err(bad(format!(
+                "batch size must be 1 to {MAX_BATCH}, found {}",
+                opened.batch_size
+            )));
+        }
+        let reply = u64::from(opened.batch_size) * u64::from(opened.embedding_dim) * 4;
+        if reply == 0 || reply > MAX_FRAME as u64 / 2 {
+            return Err(bad(format!(
+                "a reply of {} rows of {} values has no place in a message",
+                opened.batch_size, opened.embedding_dim
+            )));
+        }
+        let bytes = u64::from(card.width) * u64::from(card.height) * 3;
+        if bytes * u64::from(opened.batch_size) > focus_os::shm::MAX_BYTES / 4 {
+            return Err(bad(format!(
+                "a batch of {} images of {bytes} bytes is too large",
+                opened.batch_size
+            )));
+        }
+        Ok(Self {
+            width: card.width,
+            height: card.height,
+            batch_size: opened.batch_size,
+            dim: opened.embedding_dim,
+            image_bytes: bytes as usize,
+        })
+    }
+
+    /// Bytes of one batch.
+    pub(crate) fn batch_bytes(&self) -> u64 {
+        self.image_bytes as u64 * u64::from(self.batch_size)
+    }
+
+    /// Header of a call whose last real image lies in row `used - 1`. Never 0: an all-black call is about one black image.
+    pub(crate) fn header(&self, used: usize) -> String {
+        let request = EncodeRequest {
+            width: self.width,
+            height: self.height,
+            rows: self.batch_size,
+            used: used.max(1) as u32,
+        };
+        serde_json::to_string(&request).expect("four numbers are JSON")
+    }
+
+    /// The caller's batch must fit.
+    pub(crate) fn admit(&self, model: &str, batch: &PixelBatch) -> Result<(), ModelError> {
+        let bad = |expected: String, found: String| ModelError::BadBatch {
+            model: model.to_owned(),
+            expected,
+            found,
+        };
+        if batch.images.len() > self.batch_size as usize {
+            return Err(bad(
+                format!("at most {} images", self.batch_size),
+                format!("{} images", batch.images.len()),
+            ));
+        }
+        match batch
+            .images
+            .iter()
+            .find(|image| image.pixels.len() != self.image_bytes)
+        {
+            Some(image) => Err(bad(
+                format!(
+                    "{} bytes an image ({} x {} x 3)",
+                    self.image_bytes, self.width, self.height
+                ),
+                format!("{} bytes for sample {}", image.pixels.len(), image.sample),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Lay images at their rows in `memory`, black everywhere else.
+    pub(crate) fn lay<'a>(
+        &self,
+        memory: &mut [u8],
+        images: impl Iterator<Item = (usize, &'a [u8])>,
+    ) {
+        let mut next = 0;
+        let size = self.image_bytes;
+        // Rows come in order, so what lies between two of them is black.
+        for (row, pixels) in images {
+            memory[next * size..row * size].fill(0);
+            memory[row * size..][..size].copy_from_slice(pixels);
+            next = row + 1;
+        }
+        memory[next * size..self.batch_size as usize * size].fill(0);
+    }
+
+    /// The reply as a whole: as many rows and values as asked for.
+    pub(crate) fn check(&self, rows: u32, dim: u32, values: &[f32]) -> Result<(), WireError> {
+        let bad = |what: String| Err(wire_error(FailureKind::BadReply, what));
+        if rows != self.batch_size {
+            return bad(format!(
+                "Reply has the wrong number of rows: expected {}, found {rows}",
+                self.batch_size
+            ));
+        }
+        if dim != self.dim {
+            return bad(format!(
+                "Reply has the wrong width: expected {} values a row, found {dim}",
+                self.dim
+            ));
+        }
+        let expected = rows as usize * dim as usize;
+        if values.len() != expected {
+            return bad(format!(
+                "Reply has the wrong length: expected {expected} values, found {}",
+                values.len()
+            ));
+        }
+        Ok(())
+    }
+
+    /// One row of a checked reply, if all of it is finite.
+    pub(crate) fn row(&self, values: &[f32], row: usize) -> Result<Vec<f32>, WireError> {
+        let dim = self.dim as usize;
+        let values = &values[row * dim..][..dim];
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => {
+                let message = format!(
+                    "Embedding is not finite: found {} at position {at} of {dim}",
+                    values[at]
+                );
+                Err(wire_error(FailureKind::BadReply, message))
+            }
+            None => Ok(values.to_vec()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PreparedImage;
+    use crate::fake::opened;
+
+    #[test]
+    fn shapes_that_cannot_be_fed_are_refused() {
+        let good = opened(4, 3, 2, 2);
+        let plan = Plan::new(&good).expect("fits");
+        assert_eq!((plan.image_bytes, plan.batch_bytes()), (12, 48));
+        for spoil in [
+            |o: &mut OpenedModel| o.batch_size = 0,
+            |o: &mut OpenedModel| o.batch_size = 5000,
+            |o: &mut OpenedModel| o.embedding_dim = 0,
+            |o: &mut OpenedModel| o.embedding_dim = u32::MAX,
+            |o: &mut OpenedModel| o.preprocessing.width = 0,
+            |o: &mut OpenedModel| o.preprocessing.height = u32::MAX,
+            |o: &mut OpenedModel| {
+                o.batch_size = 4096;
+                (o.preprocessing.width, o.preprocessing.height) = (16384, 16384);
+            },
+        ] {
+            let mut bad = good.clone();
+            spoil(&mut bad);
+            assert_eq!(
+                Plan::new(&bad).expect_err("refused").kind,
+                FailureKind::BadReply
+            );
+        }
+        let mut float = good;
+        float.preprocessing.mode = PixelMode::Float;
+        assert_eq!(
+            Plan::new(&float).expect_err("refused").kind,
+            FailureKind::Unsupported
+        );
+    }
+
+    #[test]
+    fn replies_of_another_shape_are_refused_with_expected_and_found() {
+        let plan = Plan::new(&opened(2, 3, 1, 1)).expect("fits");
+        let message = |rows, dim, len| {
+            plan.check(rows, dim, &vec![0.0; len])
+                .expect_err("refused")
+                .message
+        };
+        assert_eq!(
+            message(1, 3, 3),
+            "Reply has the wrong number of rows: expected 2, found 1"
+        );
+        assert_eq!(
+            message(2, 4, 8),
+            "Reply has the wrong width: expected 3 values a row, found 4"
+        );
+        assert_eq!(
+            message(2, 3, 5),
+            "Reply has the wrong length: expected 6 values, found 5"
+        );
+        assert_eq!(plan.check(2, 3, &[0.0; 6]), Ok(()));
+        let values = [1.0, 2.0, 3.0, 4.0, f32::INFINITY, 6.0];
+        assert_eq!(plan.row(&values, 0), Ok(vec![1.0, 2.0, 3.0]));
+        assert_eq!(
+            plan.row(&values, 1).expect_err("infinite").message,
+            "Embedding is not finite: found inf at position 1 of 3"
+        );
+    }
+
+    #[test]
+    fn images_lie_at_their_rows_and_the_rest_is_black() {
+        let plan = Plan::new(&opened(4, 1, 1, 1)).expect("fits");
+        let mut memory = [9; 14];
+        plan.lay(
+            &mut memory,
+            [(1, [1, 2, 3].as_slice()), (3, [4, 5, 6].as_slice())].into_iter(),
+        );
+        assert_eq!(memory, [0, 0, 0, 1, 2, 3, 0, 0, 0, 4, 5, 6, 9, 9]);
+        plan.lay(&mut memory, std::iter::empty());
+        assert_eq!(memory[..12], [0; 12]);
+    }
+
+    #[test]
+    fn batches_that_do_not_fit_are_the_callers_fault() {
+        let plan = Plan::new(&opened(1, 1, 1, 1)).expect("fits");
+        let image = |bytes| PreparedImage {
+            sample: 7,
+            pixels: vec![0; bytes].into(),
+        };
+        assert!(
+            plan.admit(
+                "m",
+                &PixelBatch {
+                    images: vec![image(3)]
+                }
+            )
+            .is_ok()
+        );
+        let error = plan
+            .admit(
+                "m",
+                &PixelBatch {
+                    images: vec![image(4)],
+                },
+            )
+            .expect_err("refused");
+        assert_eq!(
+            error.to_string(),
+            "Batch does not fit the model `m`: expected 3 bytes an image (1 x 1 x 3), found 4 bytes for sample 7"
+        );
+        let error = plan
+            .admit(
+                "m",
+                &PixelBatch {
+                    images: vec![image(3), image(3)],
+                },
+            )
+            .expect_err("refused");
+        assert_eq!(
+            error.to_string(),
+            "Batch does not fit the model `m`: expected at most 1 images, found 2 images"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Why a model could not do its work at all. Single images' failures are `Answer`s, not errors.
+
+use focus_os::OsError;
+use focus_wire::{FailureKind, WireError};
+
+/// What a caller's sink says when it cannot go on.
+pub type SinkError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A model could not do its work at all (single images' failures are `Answer`s).
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The plugin said no, died, or broke the contract.
+    #[error("Plugin `{plugin}`: {error}")]
+    Plugin {
+        /// The plugin's file name.
+        plugin: String,
+        /// What happened.
+        #[source]
+        error: WireError,
+    },
+    /// Too many deaths.
+    #[error("Plugin `{plugin}` was restarted {restarts} times and failed again: {last}")]
+    RestartsUsedUp {
+        /// The plugin's file name.
+        plugin: String,
+        /// How often it was restarted.
+        restarts: u32,
+        /// The last failure.
+        last: WireError,
+    },
+    /// Even a call without any image fails: the fault is not in the images.
+    #[error("Plugin `{plugin}` fails on a batch of black images too: {error}")]
+    FailsOnBlack {
+        /// The plugin's file name.
+        plugin: String,
+        /// How it fails.
+        #[source]
+        error: WireError,
+    },
+    /// After a restart the plugin opened something else than before, so its embeddings would not compare.
+    #[error(
+        "Plugin `{plugin}` opened another model after a restart: expected {expected}, found {found}"
+    )]
+    Changed {
+        /// The plugin's file name.
+        plugin: String,
+        /// JSON of what was opened first.
+        expected: String,
+        /// JSON of what was opened now.
+        found: String,
+    },
+    /// The caller's batch does not fit the model.
+    #[error("Batch does not fit the model `{model}`: expected {expected}, found {found}")]
+    BadBatch {
+        /// The model's id.
+        model: String,
+        /// What fits.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+    /// The worker could not be started or reached.
+    #[error("Plugin `{plugin}` has no worker: {source}")]
+    Worker {
+        /// The plugin's file name.
+        plugin: String,
+        /// The system's word.
+        #[source]
+        source: OsError,
+    },
+    /// The caller's sink failed.
+    #[error(transparent)]
+    Sink(SinkError),
+}
+
+impl ModelError {
+    /// Advice, where there is some: the plugin's own, or what it printed last.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Plugin { error, .. } => error.hint.clone(),
+            Self::FailsOnBlack { error, .. } => Some(error.hint.clone().unwrap_or_else(|| {
+                "No image is to blame; try `--in-process` under a debugger, or the plugin's conformance check".into()
+            })),
+            Self::RestartsUsedUp { last, .. } => Some(match &last.hint {
+                Some(hint) => format!("{hint}\nA higher limit of restarts lets a run go on past more failing images"),
+                None => "A higher limit of restarts lets a run go on past more failing images".into(),
+            }),
+            Self::Worker { source, .. } => source.hint(),
+            Self::Changed { .. } => Some("The weights folder or the device may have changed during the run".into()),
+            Self::BadBatch { .. } | Self::Sink(_) => None,
+        }
+    }
+}
+
+/// Cap on the message of an error that crossed a border, bytes.
+pub(crate) const MESSAGE_CAP: usize = 4096;
+
+/// Cut at a character's border, with a mark.
+pub(crate) fn capped(text: &str, cap: usize) -> String {
+    if text.len() <= cap {
+        return text.to_owned();
+    }
+    let end = (0..=cap)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    format!("{}...", &text[..end])
+}
+
+/// An error of the host's own.
+pub(crate) fn wire_error(kind: FailureKind, message: String) -> WireError {
+    WireError {
+        kind,
+        message: capped(&message, MESSAGE_CAP),
+        hint: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_never_splits_a_character() {
+        assert_eq!(capped("aéé", 2), "a...");
+        assert_eq!(capped("aéé", 3), "aé...");
+        assert_eq!(capped("aéé", 5), "aéé");
+        assert_eq!(capped("é", 0), "...");
+    }
+}
