@@ -24,6 +24,14 @@ pub enum MetricError {
         /// The score as given.
         score: f64,
     },
+    /// A number to be averaged is NaN or infinite.
+    #[error("Value at position {position} is not finite: expected a number, found {found}")]
+    NonFiniteValue {
+        /// Zero-based position.
+        position: usize,
+        /// The value as given.
+        found: f64,
+    },
     /// Two arms of a paired comparison disagree about a row's label.
     #[error("Label in row {row} differs between arms: expected {expected}, found {found}")]
     LabelMismatch {

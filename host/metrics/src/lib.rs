@@ -15,16 +15,30 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod bootstrap;
 mod error;
+mod location;
 mod metric;
+mod multiple;
+mod overall;
+mod random;
+mod ranking;
 mod registry;
 mod score;
 mod scored;
 mod tally;
 mod value;
 
+pub use bootstrap::{
+    Delta, Estimate, Interval, MeanEstimate, Plan, Resamples, Units, bootstrap, bootstrap_mean,
+    paired_bootstrap, resample, two_sided_p,
+};
 pub use error::MetricError;
+pub use location::{BoundingBox, POINT_TOLERANCE, point_hit};
 pub use metric::ece::{BINS, Bin, reliability_bins};
+pub use multiple::{Family, benjamini_hochberg};
+pub use overall::{Axis, overall};
+pub use ranking::{Ranking, ranking_score};
 pub use registry::{Direction, METRICS, MetricSpec, evaluate_all, metric, metrics};
 pub use score::{prior_shifted, shortest_decimal, shortest_decimals};
 pub use scored::Scored;

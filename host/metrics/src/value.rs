@@ -19,10 +19,6 @@ pub enum Missing {
     OneClass,
     /// A score lies outside [0, 1], so it is no probability. Ranks are unaffected.
     ScoreOutOfRange,
-    /// The estimate does not exist because the scores separate the classes perfectly.
-    Separated,
-    /// All scores are equal, so that nothing can be fitted on them.
-    ConstantScores,
 }
 
 impl Missing {
@@ -33,8 +29,6 @@ impl Missing {
             Self::NoScores => "no_scores",
             Self::OneClass => "one_class",
             Self::ScoreOutOfRange => "score_out_of_range",
-            Self::Separated => "separated",
-            Self::ConstantScores => "constant_scores",
         }
     }
 }
@@ -118,8 +112,6 @@ mod tests {
             Missing::NoScores,
             Missing::OneClass,
             Missing::ScoreOutOfRange,
-            Missing::Separated,
-            Missing::ConstantScores,
         ] {
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
         }
