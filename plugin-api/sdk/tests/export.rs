@@ -102,7 +102,6 @@ fn opened(options: &str) -> (Result<Box<dyn ServedModel>, PluginError>, Arc<Even
 fn red() -> Box<dyn ServedModel> {
     opened(r#"{"model":"b","device":"cpu","threads":1}"#)
         .0
-        .ok()
         .expect("opens")
 }
 
@@ -248,7 +247,7 @@ fn a_panic_poisons_this_model_alone() {
 #[test]
 fn a_panic_while_closing_is_a_log_line() {
     let (model, events) = opened(r#"{"model":"b","device":"cpu","threads":1,"dtype":"bf16"}"#);
-    drop(model.ok().expect("opens"));
+    drop(model.expect("opens"));
     let log = events.0.lock().expect("free").clone();
     assert_eq!(log[0], "3 closed");
     assert!(
@@ -298,7 +297,7 @@ fn options_are_checked_against_the_card() {
         );
     }
     let (mute, _) = opened(r#"{"model":"a","device":"cpu","threads":1,"weights":"/w"}"#);
-    let mut mute = mute.ok().expect("opens");
+    let mut mute = mute.expect("opens");
     let error = encode(&mut *mute, header(1, 3, 1), vec![pixels([1; 3])]).expect_err("mute");
     assert_eq!(error.kind(), ErrorKind::UNSUPPORTED);
     let opened: OpenedModel = serde_json::from_str(&mute.opened()).expect("JSON");
