@@ -4,7 +4,9 @@
 
 use crate::library::digest_file;
 use focus_plugin_abi::contract::{CONTRACT_VERSION, SUPPORTED};
+use focus_plugin_abi::v1::message::PluginDescriptor;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -240,6 +242,24 @@ impl Sidecar {
 }
 
 impl Manifest {
+    /// What a plugin says of itself, for sealing without a manifest of the author's: no library paths, no permissions.
+    /// (To hear it the library must be loaded: only for one whose code the user trusts.)
+    pub fn from_descriptor(descriptor: &PluginDescriptor) -> Self {
+        let devices: BTreeSet<_> = descriptor
+            .models
+            .iter()
+            .flat_map(|model| &model.devices)
+            .cloned()
+            .collect();
+        Self {
+            name: descriptor.name.clone(),
+            version: descriptor.version.clone(),
+            devices: devices.into_iter().collect(),
+            library_paths: Vec::new(),
+            permissions: Permissions::default(),
+        }
+    }
+
     /// Read an author's manifest.
     pub fn read(path: &Path) -> Result<Self, SidecarError> {
         toml::from_str(&read_capped(path)?).map_err(|error| malformed(path, &error.to_string()))
