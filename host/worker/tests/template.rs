@@ -37,6 +37,8 @@ fn the_template_builds_alone_and_runs() {
         (&descriptor.name, &descriptor.version),
         (&sidecar.name, &sidecar.version)
     );
+    // Without a manifest the descriptor says enough, for a plugin that wants nothing.
+    assert_eq!(Manifest::from_descriptor(&descriptor), author);
     let options =
         r#"{"model":"colour-moments","device":"cpu","threads":1,"settings":{"grid":"2"}}"#;
     let FromWorker::Opened { opened } = host.ask(&ToWorker::Open {
