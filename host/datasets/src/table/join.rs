@@ -1,0 +1,190 @@
+//! Joining a secondary table onto the rows of a primary one, by the text of key columns, with every row accounted for.
+
+use std::collections::HashMap;
+
+use crate::descriptor::{Column, Join, Table};
+use crate::error::{DatasetError, Place, TableFault};
+use crate::record::{JoinReport, TableReport};
+use crate::table::CsvTable;
+
+/// The rows of a secondary table by key. An optional table that is absent has none.
+pub(crate) struct Partners {
+    id: String,
+    join: Join,
+    /// Number of columns it adds.
+    width: usize,
+    /// Places of the key columns in the primary table.
+    keys: Vec<usize>,
+    rows: HashMap<String, Partner>,
+    present: bool,
+    primary: Tally,
+    without: Tally,
+    doubled: Tally,
+}
+
+/// One secondary row.
+struct Partner {
+    cells: Vec<Option<String>>,
+    line: u64,
+    used: bool,
+}
+
+/// How many, and where the first was.
+#[derive(Default, Clone, Copy)]
+struct Tally {
+    count: u64,
+    first: u64,
+}
+
+impl Tally {
+    fn add(&mut self, line: u64) {
+        if self.count == 0 {
+            self.first = line;
+        }
+        self.count += 1;
+    }
+}
+
+/// Places of a join's key columns among a table's. The descriptor was checked: they are there.
+fn places<'a>(columns: &'a [Column], keys: impl Iterator<Item = &'a String> + 'a) -> Vec<usize> {
+    let place = |key: &String| columns.iter().position(|c| c.name == *key).expect("a join's key is a column");
+    keys.map(place).collect()
+}
+
+/// Cells never hold a control character of this kind that matters, and lengths keep `a|b, c` and `a, b|c` apart.
+fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>) -> Option<String> {
+    let mut key = String::new();
+    for cell in cells {
+        let cell = cell?;
+        key.push_str(&cell.len().to_string());
+        key.push(':');
+        key.push_str(cell);
+    }
+    Some(key)
+}
+
+impl Partners {
+    /// A joined table that is not there: every primary row gets blanks.
+    pub(crate) fn absent(table: &Table, join: &Join) -> Self {
+        Self {
+            id: table.id.clone(),
+            join: join.clone(),
+            width: table.columns.len(),
+            keys: Vec::new(),
+            rows: HashMap::new(),
+            present: false,
+            primary: Tally::default(),
+            without: Tally::default(),
+            doubled: Tally::default(),
+        }
+    }
+
+    /// Reads the whole table. `budget` is what is left of the bytes that joined tables may take.
+    pub(crate) fn read(
+        table: &Table,
+        join: &Join,
+        primary: &Table,
+        mut csv: CsvTable,
+        file: &str,
+        budget: &mut usize,
+        limit: usize,
+    ) -> Result<(Self, TableReport), DatasetError> {
+        let own = places(&table.columns, join.keys.iter().map(|(here, _)| here));
+        let mut partners = Self::absent(table, join);
+        partners.keys = places(&primary.columns, join.keys.iter().map(|(_, there)| there));
+        partners.present = true;
+        let mut twice = Tally::default();
+        while let Some(row) = csv.next_row()? {
+            let Some(key) = key(own.iter().map(|place| row.cells[*place].as_deref())) else {
+                let blank = own.iter().find(|place| row.cells[**place].is_none());
+                let name = blank.map_or(String::new(), |place| format!("`{}`", table.columns[*place].name));
+                let place = Place { file: file.into(), line: Some(row.line) };
+                return Err(DatasetError::Table { place, fault: TableFault::BlankKey(name) });
+            };
+            let bytes = key.len() + row.cells.iter().flatten().map(String::len).sum::<usize>() + 64;
+            *budget = budget
+                .checked_sub(bytes)
+                .ok_or_else(|| DatasetError::JoinTooLarge { table: join.onto.clone(), limit })?;
+            let line = row.line;
+            let partner = Partner { cells: row.cells, line, used: false };
+            if partners.rows.insert(key, partner).is_some() {
+                twice.add(line);
+            }
+        }
+        if twice.count > 0 {
+            return Err(DatasetError::JoinKeyTwice {
+                table: file.into(),
+                onto: join.onto.clone(),
+                rows: twice.count,
+                line: twice.first,
+            });
+        }
+        let report = TableReport {
+            id: table.id.clone(),
+            path: file.into(),
+            rows: csv.rows(),
+            blank_rows: csv.blank_rows(),
+            digest: csv.digest(),
+            encoding: Some(csv.encoding()),
+            separator: Some(csv.separator()),
+            ignored_columns: csv.ignored_columns().to_vec(),
+            join: None,
+        };
+        Ok((partners, report))
+    }
+
+    /// Adds this table's cells to a primary row.
+    pub(crate) fn extend(&mut self, cells: &mut Vec<Option<String>>, line: u64) {
+        let mut partner = None;
+        if self.present {
+            self.primary.add(line);
+            let key = key(self.keys.iter().map(|place| cells[*place].as_deref()));
+            partner = key.and_then(|key| self.rows.get_mut(&key));
+            match &mut partner {
+                None => self.without.add(line),
+                Some(partner) => {
+                    if partner.used && !self.join.many_to_one {
+                        self.doubled.add(line);
+                    }
+                    partner.used = true;
+                }
+            }
+        }
+        match partner {
+            Some(partner) => cells.extend(partner.cells.iter().cloned()),
+            None => cells.extend(std::iter::repeat_n(None, self.width)),
+        }
+    }
+
+    /// After the last primary row: is every row where the join says it must be?
+    pub(crate) fn settle(&self, primary_file: &str) -> Result<Option<JoinReport>, DatasetError> {
+        if !self.present {
+            return Ok(None);
+        }
+        let (table, onto) = (self.id.clone(), primary_file.to_owned());
+        if self.doubled.count > 0 {
+            return Err(DatasetError::JoinDoubles { table, onto, rows: self.doubled.count, line: self.doubled.first });
+        }
+        if self.join.every_primary && self.without.count > 0 {
+            let (lost, rows, line) = (self.without.count, self.primary.count, self.without.first);
+            return Err(DatasetError::JoinLosesPrimary { table, onto, lost, rows, line });
+        }
+        let unused = self.rows.values().filter(|partner| !partner.used);
+        let (unused, line) = unused.fold((0u64, u64::MAX), |(n, line), partner| (n + 1, line.min(partner.line)));
+        if self.join.every_secondary && unused > 0 {
+            let rows = self.rows.len() as u64;
+            return Err(DatasetError::JoinLosesSecondary { table, onto, lost: unused, rows, line });
+        }
+        Ok(Some(JoinReport {
+            onto: self.join.onto.clone(),
+            matched: self.primary.count - self.without.count,
+            without_partner: self.without.count,
+            unused,
+        }))
+    }
+
+    /// The table's id.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+}
