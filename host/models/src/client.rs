@@ -174,6 +174,11 @@ impl WorkerClient {
         }
     }
 
+    /// Process id of the worker, for a debugger or a profiler; `None` while there is none. A restart changes it.
+    pub fn worker_id(&self) -> Option<u32> {
+        self.session.as_ref().map(Session::worker_id)
+    }
+
     /// End the worker in good order; dropping it kills the worker instead.
     pub fn close(mut self) -> WorkerRecord {
         let record = self.record();
@@ -226,15 +231,11 @@ impl WorkerClient {
             match self.restart() {
                 Ok((session, opened)) => {
                     if opened != self.opened {
-                        let json = |opened: &OpenedModel| {
-                            serde_json::to_string(opened).unwrap_or_default()
-                        };
-                        let (expected, found) = (json(&self.opened), json(&opened));
-                        return Err(ModelError::Changed {
-                            plugin: self.setup.plugin.clone(),
-                            expected,
-                            found,
-                        });
+                        return Err(ModelError::changed(
+                            self.setup.plugin.clone(),
+                            &self.opened,
+                            &opened,
+                        ));
                     }
                     self.session = Some(session);
                 }

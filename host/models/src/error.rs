@@ -1,6 +1,7 @@
 //! Why a model could not do its work at all. Single images' failures are `Answer`s, not errors.
 
 use focus_os::OsError;
+use focus_plugin_abi::v1::message::OpenedModel;
 use focus_wire::{FailureKind, WireError};
 
 /// What a caller's sink says when it cannot go on.
@@ -74,6 +75,16 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// `Changed`, with both sides as JSON.
+    pub(crate) fn changed(plugin: String, expected: &OpenedModel, found: &OpenedModel) -> Self {
+        let json = |opened: &OpenedModel| serde_json::to_string(opened).unwrap_or_default();
+        Self::Changed {
+            plugin,
+            expected: json(expected),
+            found: json(found),
+        }
+    }
+
     /// Advice, where there is some: the plugin's own, or what it printed last.
     pub fn hint(&self) -> Option<String> {
         match self {

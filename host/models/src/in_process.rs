@@ -1,6 +1,8 @@
 //! An image encoder in the host's own process, for debuggers and profilers (`--in-process`). Same answers, same batch plan, same
 //! bisecting of typed errors; no protection: a crash, a hang or a leak of the plugin is the host's.
 //!
+//! A model that panicked is not trusted again: it is opened anew, as a worker would be started anew.
+//!
 //! Must not know of sockets or processes.
 
 use crate::bisect::{Called, Caller, settle};
@@ -24,7 +26,13 @@ pub struct InProcessEncoder {
     opened: OpenedModel,
     plan: Plan,
     proven: bool,
+    json: String,
+    panic: Option<WireError>,
+    reopened: u32,
 }
+
+/// How often a panicked model is opened again.
+const MAX_REOPENED: u32 = 100;
 
 /// The plugin's log goes where a worker's would.
 struct Events(Arc<LogTail>);
@@ -99,6 +107,9 @@ impl InProcessEncoder {
                 opened,
                 plan,
                 proven: false,
+                json,
+                panic: None,
+                reopened: 0,
             }),
             Err(error) => Err(ModelError::Plugin { plugin, error }),
         }
@@ -109,7 +120,39 @@ impl InProcessEncoder {
         (self.inner.contract(), self.inner.sandbox().to_vec())
     }
 
+    /// Open the model again if it panicked.
+    fn revive(&mut self) -> Result<(), ModelError> {
+        let Some(last) = self.panic.take() else {
+            return Ok(());
+        };
+        let plugin = self.plugin.clone();
+        if self.reopened >= MAX_REOPENED {
+            return Err(ModelError::RestartsUsedUp {
+                plugin,
+                restarts: self.reopened,
+                last,
+            });
+        }
+        self.reopened += 1;
+        let opened = self.inner.open(&self.json);
+        match opened.and_then(|json| parse::<OpenedModel>(&json)) {
+            Ok(opened) if opened == self.opened => Ok(()),
+            Ok(opened) => Err(ModelError::changed(plugin, &self.opened, &opened)),
+            Err(error) => Err(ModelError::Plugin { plugin, error }),
+        }
+    }
+
     fn encode(&mut self, rows: &[(usize, &PreparedImage)]) -> Called {
+        let called = self.try_encode(rows);
+        if let Err(error) = &called
+            && error.kind == FailureKind::Panic
+        {
+            self.panic = Some(error.clone());
+        }
+        called
+    }
+
+    fn try_encode(&mut self, rows: &[(usize, &PreparedImage)]) -> Called {
         let mut pixels = vec![0; self.plan.batch_bytes() as usize];
         self.plan.lay(
             &mut pixels,
@@ -128,6 +171,7 @@ impl InProcessEncoder {
 
 impl Caller for InProcessEncoder {
     fn call(&mut self, rows: &[(usize, &PreparedImage)]) -> Result<Called, ModelError> {
+        self.revive()?;
         Ok(self.encode(rows))
     }
 
@@ -157,7 +201,7 @@ impl ImageEncoder for InProcessEncoder {
                 Vec::new()
             } else {
                 let rows: Vec<_> = images.iter().enumerate().collect();
-                let outcome = self.encode(&rows);
+                let outcome = self.call(&rows)?;
                 settle(self, images, outcome)?
             };
             let answers = images

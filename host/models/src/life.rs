@@ -21,6 +21,8 @@ pub(crate) struct Life {
 
 /// Power over a process. Dropping it ends the process.
 pub(crate) trait Control: Send {
+    /// Process id.
+    fn id(&self) -> u32;
     /// Kill it and what it started; nothing if it is gone.
     fn kill(&self);
     /// Wait for its end, at most this long.
@@ -87,6 +89,10 @@ struct ProcessControl {
 }
 
 impl Control for ProcessControl {
+    fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     fn kill(&self) {
         self.process.handle().kill_group();
     }

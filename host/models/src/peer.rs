@@ -191,6 +191,10 @@ struct PeerControl {
 }
 
 impl Control for PeerControl {
+    fn id(&self) -> u32 {
+        0
+    }
+
     fn kill(&self) {
         let mut state = self.state.lock().expect("unpoisoned");
         if state.end.is_none() {

@@ -206,6 +206,10 @@ impl Session {
         self.control.wait(PATIENCE);
     }
 
+    pub(crate) fn worker_id(&self) -> u32 {
+        self.control.id()
+    }
+
     pub(crate) fn peak_memory(&self) -> u64 {
         self.control.peak_memory()
     }
