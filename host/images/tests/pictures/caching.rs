@@ -1,0 +1,127 @@
+//! The pixel cache: hits equal misses, damage is made good, the key covers all that decides pixels.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use focus_images::{ContentHash, Geometry, Limits, PixelCache, PrepareSpec, Prepared, prepare_file};
+
+use crate::common::{data, path, squash};
+
+fn run(cache: &PixelCache, name: &str, spec: &PrepareSpec) -> Prepared {
+    prepare_file(path(name), spec, &Limits::default(), Some(cache)).unwrap()
+}
+
+#[test]
+fn a_hit_equals_the_miss_and_the_run_without_a_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    for name in ["jpeg_orientation_6_large.jpg", "png_rgba.png"] {
+        let without = prepare_file(path(name), &squash(20, 10), &Limits::default(), None).unwrap();
+        let miss = run(&cache, name, &squash(20, 10));
+        let hit = run(&PixelCache::open(folder.path()).unwrap(), name, &squash(20, 10));
+        assert_eq!((without.from_cache, miss.from_cache, hit.from_cache), (false, false, true));
+        assert_eq!(miss, without);
+        assert_eq!(Prepared { from_cache: false, ..hit }, miss);
+        assert_eq!(miss.content_hash, ContentHash::of(&data(name)));
+    }
+}
+
+#[test]
+fn the_key_covers_bytes_and_spec() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    let spec = squash(16, 16);
+    run(&cache, "jpeg_grey.jpg", &spec);
+    for other in [squash(16, 17), PrepareSpec { geometry: Geometry::Fit, ..spec }, PrepareSpec { geometry: Geometry::ShortestEdgeCrop { edge: 20 }, ..spec }] {
+        assert!(!run(&cache, "jpeg_grey.jpg", &other).from_cache);
+    }
+    assert!(!run(&cache, "jpeg_rgb.jpg", &spec).from_cache);
+    assert!(run(&cache, "jpeg_grey.jpg", &spec).from_cache);
+    // The same name with other bytes is another picture.
+    let twin = folder.path().join("jpeg_grey.jpg");
+    fs::copy(path("jpeg_rgb.jpg"), &twin).unwrap();
+    let swapped = prepare_file(&twin, &spec, &Limits::default(), Some(&cache)).unwrap();
+    assert!(swapped.from_cache);
+    assert_eq!(swapped.pixels, run(&cache, "jpeg_rgb.jpg", &spec).pixels);
+}
+
+#[test]
+fn a_damaged_entry_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    let spec = squash(9, 7);
+    let name = "jpeg_444_64x48.jpg";
+    let sound = run(&cache, name, &spec);
+    let entry = cache.path_of(&sound.content_hash, &spec);
+    let bytes = fs::read(&entry).unwrap();
+    let mut damaged: Vec<Vec<u8>> = vec![Vec::new(), bytes[..10].to_vec(), bytes[..bytes.len() - 1].to_vec(), [&bytes[..], b"x"].concat(), vec![0xFF; bytes.len()]];
+    // One flipped bit in each part: magic, sizes, hashes, check, notes, pixels.
+    for at in [0, 8, 12, 16, 19, 20, 60, 90, 120, bytes.len() - 1] {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 0x40;
+        damaged.push(flipped);
+    }
+    for (index, content) in damaged.iter().enumerate() {
+        fs::write(&entry, content).unwrap();
+        let again = run(&cache, name, &spec);
+        assert_eq!(again, sound, "damage {index}");
+        assert_eq!(fs::read(&entry).unwrap(), bytes, "damage {index}");
+    }
+    // An entry moved to another's place is not that other.
+    let other = run(&cache, "jpeg_grey.jpg", &spec);
+    fs::copy(cache.path_of(&other.content_hash, &spec), &entry).unwrap();
+    assert_eq!(run(&cache, name, &spec), sound);
+}
+
+#[test]
+fn entries_are_private_and_leave_no_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    let made = run(&cache, "png_grey.png", &squash(5, 5));
+    let entry = cache.path_of(&made.content_hash, &squash(5, 5));
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&entry), 0o600);
+    assert_eq!(mode(entry.parent().unwrap()), 0o700);
+    assert_eq!(mode(entry.parent().unwrap().parent().unwrap()), 0o700);
+    let names: Vec<_> = fs::read_dir(entry.parent().unwrap()).unwrap().map(|item| item.unwrap().path()).collect();
+    assert_eq!(names, [entry]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_an_error_and_a_failed_write_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, b"").unwrap();
+    let error = PixelCache::open(&file).unwrap_err();
+    assert_eq!((error.kind(), error.is_about_the_image()), ("cache", false));
+    let cache = PixelCache::open(folder.path().join("gone")).unwrap();
+    fs::remove_dir_all(folder.path().join("gone")).unwrap();
+    fs::write(folder.path().join("gone"), b"in the way").unwrap();
+    assert!(!run(&cache, "png_grey.png", &squash(5, 5)).from_cache);
+}
+
+#[test]
+fn an_entry_made_under_wider_limits_does_not_pass_narrower_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    run(&cache, "jpeg_444_64x48.jpg", &squash(5, 5));
+    let narrow = Limits { max_pixels: 64 * 48 - 1, ..Limits::default() };
+    let error = prepare_file(path("jpeg_444_64x48.jpg"), &squash(5, 5), &narrow, Some(&cache)).unwrap_err();
+    assert_eq!(error.kind(), "too_large");
+}
+
+#[test]
+fn threads_share_a_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    let expected = prepare_file(path("jpeg_420_67x41.jpg"), &squash(30, 30), &Limits::default(), None).unwrap().pixels;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    assert_eq!(run(&cache, "jpeg_420_67x41.jpg", &squash(30, 30)).pixels, expected);
+                }
+            });
+        }
+    });
+}

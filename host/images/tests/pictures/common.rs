@@ -1,0 +1,68 @@
+//! The committed pictures and what Pillow makes of them. Asserts nothing.
+
+use std::path::PathBuf;
+
+use focus_images::{Geometry, PrepareSpec, ResizeFilter};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+#[derive(Deserialize)]
+pub struct Expected {
+    pub decoded: Vec<DecodedRow>,
+    pub prepared: Vec<PreparedRow>,
+}
+
+#[derive(Deserialize)]
+pub struct DecodedRow {
+    pub file: String,
+    pub error: Option<String>,
+    #[serde(default)]
+    pub width: u32,
+    #[serde(default)]
+    pub height: u32,
+    #[serde(default)]
+    pub sha256: String,
+    pub orientation: Option<u8>,
+    pub mode: Option<String>,
+    pub bits: Option<u8>,
+    #[serde(default)]
+    pub alpha: bool,
+    #[serde(default)]
+    pub remarks: usize,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct PreparedRow {
+    pub file: String,
+    pub width: u32,
+    pub height: u32,
+    pub geometry: Geometry,
+    pub filter: ResizeFilter,
+    pub sha256: String,
+}
+
+impl PreparedRow {
+    pub fn spec(&self) -> PrepareSpec {
+        PrepareSpec { width: self.width, height: self.height, geometry: self.geometry, filter: self.filter }
+    }
+}
+
+pub fn expected() -> Expected {
+    serde_json::from_slice(&data("expected.json")).expect("the committed file is well formed")
+}
+
+pub fn path(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data")).join(name)
+}
+
+pub fn data(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+pub fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub fn squash(width: u32, height: u32) -> PrepareSpec {
+    PrepareSpec { width, height, geometry: Geometry::Squash, filter: ResizeFilter::Bilinear }
+}
