@@ -1,4 +1,8 @@
 //! Tests of the crate from outside, by theme.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise; helpers are not seen as tests"
+)]
 
 mod agreement;
 mod golden;
