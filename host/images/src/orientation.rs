@@ -71,8 +71,6 @@ impl Orientation {
         };
         target.clear();
         target.resize(source.len(), 0);
-        // In square blocks, so that walking down the source's columns stays within the cache.
-        const BLOCK: usize = 32;
         for block_y in (0..out_h).step_by(BLOCK) {
             for block_x in (0..out_w).step_by(BLOCK) {
                 let x_end = (block_x + BLOCK).min(out_w);
@@ -89,6 +87,9 @@ impl Orientation {
         (out_w as u32, out_h as u32)
     }
 }
+
+/// Side of the squares that pixels are moved in, so that walking down the source's columns stays within the cache.
+const BLOCK: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,10 @@ pub(crate) const PRECISION_BITS: u32 = 32 - 8 - 2;
 pub(crate) const ROUNDING: i32 = 1 << (PRECISION_BITS - 1);
 /// Where a weight is split in two 16-bit halves for the SIMD kernels.
 pub(crate) const SPLIT_BITS: u32 = 11;
-/// Weights below this magnitude fit the split: 15 bits above [`SPLIT_BITS`].
-const SPLIT_LIMIT: i32 = 1 << (SPLIT_BITS + 15);
+/// Weights below this magnitude fit two halves: 15 bits above [`SPLIT_BITS`].
+const WORD_LIMIT: i32 = 1 << (SPLIT_BITS + 15);
+/// Weights up to this magnitude fit three signed bytes.
+const BYTE_LIMIT: i32 = 127 << 16;
 /// A table of more weights than this is refused (1 GiB of `f64`).
 const MAX_WEIGHTS: usize = 1 << 27;
 
@@ -52,8 +54,10 @@ pub(crate) struct Coefficients {
     pub fixed: Vec<i32>,
     /// Weights kept for each output; those beyond its span are 0.
     pub stride: usize,
-    /// Whether all of `fixed` can be split in 16-bit halves.
-    pub splittable: bool,
+    /// Whether all of `fixed` can be split in 16-bit halves: always, but for weights of 16 and more, which no filter of this crate has.
+    pub fits_words: bool,
+    /// Whether all of `fixed` can be split in three signed bytes.
+    pub fits_bytes: bool,
 }
 
 impl Coefficients {
@@ -92,8 +96,9 @@ impl Coefficients {
             spans.push(Span { start: start as usize, len });
         }
         let fixed: Vec<i32> = weights.iter().map(|&weight| to_fixed(weight)).collect();
-        let splittable = fixed.iter().all(|weight| weight.unsigned_abs() < SPLIT_LIMIT.unsigned_abs());
-        Ok(Self { spans, weights, fixed, stride, splittable })
+        let most = fixed.iter().map(|weight| weight.unsigned_abs()).max().unwrap_or(0);
+        let (fits_words, fits_bytes) = (most < WORD_LIMIT.unsigned_abs(), most <= BYTE_LIMIT.unsigned_abs());
+        Ok(Self { spans, weights, fixed, stride, fits_words, fits_bytes })
     }
 
     /// Fixed-point weights of one output, as many as its span is long.
@@ -137,6 +142,14 @@ pub(crate) fn lower(weight: i32) -> i16 {
     (weight & ((1 << SPLIT_BITS) - 1)) as i16
 }
 
+/// A weight as three signed bytes, least first.
+pub(crate) fn byte_digits(weight: i32) -> [i8; 3] {
+    let first = weight as i8;
+    let rest = (weight - i32::from(first)) >> 8;
+    let second = rest as i8;
+    [first, second, ((rest - i32::from(second)) >> 8) as i8]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,15 +170,24 @@ mod tests {
                     let span = table.spans[output];
                     assert!(span.start + span.len <= source as usize && span.len <= table.stride);
                 }
-                assert!(table.splittable);
+                assert!(table.fits_words && table.fits_bytes);
             }
         }
     }
 
     #[test]
     fn split_halves_rebuild_the_weight() {
-        for weight in [0, 1, -1, 2047, 2048, -2048, -2049, SPLIT_LIMIT - 1, -SPLIT_LIMIT, 4_194_304, -300_000] {
+        for weight in [0, 1, -1, 2047, 2048, -2048, -2049, WORD_LIMIT - 1, -WORD_LIMIT, 4_194_304, -300_000] {
             assert_eq!((i32::from(upper(weight)) << SPLIT_BITS) + i32::from(lower(weight)), weight);
+        }
+    }
+
+    #[test]
+    fn byte_digits_rebuild_the_weight() {
+        let odd = (0..20_000).map(|step| step * 419 - BYTE_LIMIT / 2);
+        for weight in [0, 1, -1, 127, 128, -128, -129, 32_767, 32_896, -32_897, BYTE_LIMIT, -BYTE_LIMIT, 4_194_304].into_iter().chain(odd) {
+            let [first, second, third] = byte_digits(weight).map(i32::from);
+            assert_eq!((third << 16) + (second << 8) + first, weight);
         }
     }
 

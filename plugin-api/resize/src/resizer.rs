@@ -21,6 +21,7 @@ struct Table {
     axis: Axis,
     channels: usize,
     coefficients: Coefficients,
+    /// Empty for the vertical pass.
     packed: Packed,
     /// First source pixel and one past the last; the table's spans are relative to the first.
     reach: (usize, usize),
@@ -53,8 +54,8 @@ impl Resizer {
     pub fn resize(&mut self, scaling: &Scaling, channels: usize, source: &[u8], target: &mut [u8]) -> Result<(), ResizeError> {
         let output = checked(scaling, channels, source.len())?;
         check_length("destination", output, target.len())?;
-        prepare(&mut self.horizontal, scaling.horizontal(), channels)?;
-        prepare(&mut self.vertical, scaling.vertical(), channels)?;
+        prepare(&mut self.horizontal, scaling.horizontal(), channels, Some(self.backend))?;
+        prepare(&mut self.vertical, scaling.vertical(), channels, None)?;
 
         let window = scaling.full_window();
         let (width, height) = (window.width as usize, window.height as usize);
@@ -73,14 +74,14 @@ impl Resizer {
             (Some(table), None) => {
                 grow(&mut self.last_pass, height * padded);
                 let pass = RowsMut { data: &mut self.last_pass, stride: padded };
-                kernel::horizontal(backend, channels, rows, &table.coefficients, &table.packed, pass, &mut self.scratch);
+                kernel::horizontal(channels, rows, &table.coefficients, &table.packed, pass, &mut self.scratch);
                 copy_rows(Rows { data: &self.last_pass, stride: padded, count: height }, row, target);
             }
             (Some(across), Some(down)) if scaling.horizontal_first() => {
                 grow(&mut self.first_pass, rows.count * padded);
                 if rows.count > 0 {
                     let pass = RowsMut { data: &mut self.first_pass, stride: padded };
-                    kernel::horizontal(backend, channels, rows, &across.coefficients, &across.packed, pass, &mut self.scratch);
+                    kernel::horizontal(channels, rows, &across.coefficients, &across.packed, pass, &mut self.scratch);
                 }
                 let between = Rows { data: &self.first_pass, stride: padded, count: rows.count };
                 kernel::vertical(backend, row, between, &down.coefficients, RowsMut { data: target, stride: row });
@@ -92,7 +93,7 @@ impl Resizer {
                 let between = Rows { data: &self.first_pass[..height * wide], stride: wide, count: height };
                 grow(&mut self.last_pass, height * padded);
                 let pass = RowsMut { data: &mut self.last_pass, stride: padded };
-                kernel::horizontal(backend, channels, between, &across.coefficients, &across.packed, pass, &mut self.scratch);
+                kernel::horizontal(channels, between, &across.coefficients, &across.packed, pass, &mut self.scratch);
                 copy_rows(Rows { data: &self.last_pass, stride: padded, count: height }, row, target);
             }
         }
@@ -165,8 +166,8 @@ fn values((width, height): (u32, u32), channels: usize) -> Result<usize, ResizeE
         .ok_or(ResizeError::TooLarge { from: width, to: height })
 }
 
-/// Makes `slot` the table of `axis`, if it is not already.
-fn prepare(slot: &mut Option<Table>, axis: Option<Axis>, channels: usize) -> Result<(), ResizeError> {
+/// Makes `slot` the table of `axis`, if it is not already; laid out for a back end where it is for the horizontal pass.
+fn prepare(slot: &mut Option<Table>, axis: Option<Axis>, channels: usize, packed_for: Option<Backend>) -> Result<(), ResizeError> {
     let Some(axis) = axis else {
         *slot = None;
         return Ok(());
@@ -177,7 +178,7 @@ fn prepare(slot: &mut Option<Table>, axis: Option<Axis>, channels: usize) -> Res
     let mut coefficients = Coefficients::new(&axis)?;
     let reach = coefficients.reach();
     coefficients.shift(reach.0);
-    let packed = Packed::new(&coefficients, channels);
+    let packed = packed_for.map(|backend| Packed::new(&coefficients, channels, backend)).unwrap_or_default();
     *slot = Some(Table { axis, channels, coefficients, packed, reach });
     Ok(())
 }

@@ -8,7 +8,7 @@ use focus_images::{ContentHash, Geometry, Limits, PixelCache, PrepareSpec, Prepa
 use crate::common::{data, path, squash};
 
 fn run(cache: &PixelCache, name: &str, spec: &PrepareSpec) -> Prepared {
-    prepare_file(path(name), spec, &Limits::default(), Some(cache)).unwrap()
+    prepare_file(path(name), spec, &Limits::default(), Some(cache)).expect("a sound picture")
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub fn data(name: &str) -> Vec<u8> {
 }
 
 pub fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 pub fn squash(width: u32, height: u32) -> PrepareSpec {

@@ -3,48 +3,27 @@
 //! A weight has up to 23 bits, too many for the 16-bit multiply-add (`vpmaddwd`), which does twice the work of a 32-bit multiply. So each weight is
 //! `upper * 2^11 + lower`, both halves are summed, and the sums are joined at the end.
 
+#![expect(clippy::wildcard_imports, reason = "intrinsics name themselves")]
+
 use std::arch::x86_64::*;
 
-use super::pack::{Chunk, LOAD, Packed};
+use super::blocks::{BLOCK, for_each_block};
+use super::pack::{Packed, WORD_LOAD, WordChunk};
 use super::{Rows, RowsMut, SLACK, scalar};
 use crate::coefficients::{Coefficients, PRECISION_BITS, ROUNDING, SPLIT_BITS, lower, upper};
 
 /// Byte columns that one step of the vertical kernel makes; narrower rows are the scalar kernel's.
 pub(super) const LANES: usize = 32;
-/// Rows that go through the horizontal kernel together, so that a chunk of weights is loaded once for all of them.
-const BLOCK: usize = 4;
 
 /// Horizontal pass. `target` rows must have [`SLACK`] bytes behind them, which are overwritten.
 pub(super) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients, packed: &Packed, target: RowsMut<'_>, scratch: &mut Vec<u8>) {
     let outputs = table.spans.len();
     assert!(is_x86_feature_detected!("avx2"), "back end chosen without its instructions");
-    assert!(target.stride >= outputs * channels + SLACK && source.count > 0);
-    assert!(target.data.len() >= source.count * target.stride);
-    assert!(packed.offsets.len() == outputs + 1 && packed.offsets[outputs] <= packed.chunks.len());
-    for first in (0..source.count).step_by(BLOCK) {
-        // A short last block repeats its last row: it is computed and written more than once, with the same result.
-        let lines: [usize; BLOCK] = std::array::from_fn(|index| (first + index).min(source.count - 1));
-        // Loads run past the last pixel; where that would leave the buffer, the row is copied to one with room behind it.
-        let fits = |line: usize| line * source.stride + packed.reach <= source.data.len();
-        if !lines.iter().all(|&line| fits(line)) {
-            scratch.clear();
-            scratch.resize(BLOCK * packed.reach, 0);
-            for (room, &line) in scratch.chunks_exact_mut(packed.reach).zip(&lines) {
-                let row = source.row(line);
-                let len = row.len().min(packed.reach);
-                room[..len].copy_from_slice(&row[..len]);
-            }
-        }
-        let inputs: [*const u8; BLOCK] = std::array::from_fn(|index| {
-            let slice = if fits(lines[index]) { source.row(lines[index]) } else { &scratch[index * packed.reach..] };
-            assert!(slice.len() >= packed.reach);
-            slice.as_ptr()
-        });
-        let base = target.data.as_mut_ptr();
-        // SAFETY: every line is below `source.count`, and `target.data` holds that many rows of `target.stride` bytes (asserted above).
-        let outs: [*mut u8; BLOCK] = lines.map(|line| unsafe { base.add(line * target.stride) });
-        // SAFETY: AVX2 was detected. Each input has `packed.reach` readable bytes (asserted), the most that any load of `packed` touches. Each output
-        // has room for all outputs and `SLACK` bytes more (asserted); outputs are only written, one row after the other, by this thread.
+    assert!(target.stride >= outputs * channels + SLACK);
+    assert!(packed.offsets.len() == outputs + 1 && packed.offsets[outputs] <= packed.words.len());
+    for_each_block(source, packed.reach, target, scratch, |inputs, outs| {
+        // SAFETY: AVX2 was detected. Each input is readable for `packed.reach` bytes, the most that any load of `packed` touches, and each output writable
+        // for its stride, which has room for all outputs and more (asserted).
         unsafe {
             match channels {
                 1 => block_of_one(inputs, outs, table, packed),
@@ -52,7 +31,7 @@ pub(super) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients
                 _ => block_of_many::<4>(inputs, outs, table, packed),
             }
         }
-    }
+    });
 }
 
 /// # Safety
@@ -77,10 +56,11 @@ unsafe fn block_of_many<const CHANNELS: usize>(inputs: [*const u8; BLOCK], outs:
         let mut uppers = [_mm256_setzero_si256(); BLOCK];
         let mut lowers = [_mm256_setzero_si256(); BLOCK];
         let mut at = span.start * CHANNELS;
-        for chunk in &packed.chunks[packed.offsets[output]..packed.offsets[output + 1]] {
+        for chunk in &packed.words[packed.offsets[output]..packed.offsets[output + 1]] {
             let (weight_upper, weight_lower) = weights(chunk);
             for row in 0..BLOCK {
-                // SAFETY: `at + LOAD` is within `packed.reach`, by the way that was computed.
+                debug_assert!(at + WORD_LOAD <= packed.reach);
+                // SAFETY: `at + WORD_LOAD` is within `packed.reach`, by the way that was computed.
                 let bytes = unsafe { _mm_loadu_si128(inputs[row].add(at).cast()) };
                 let pairs = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), mask);
                 uppers[row] = _mm256_add_epi32(uppers[row], _mm256_madd_epi16(pairs, weight_upper));
@@ -109,15 +89,16 @@ unsafe fn block_of_one(inputs: [*const u8; BLOCK], outs: [*mut u8; BLOCK], table
         let mut uppers = [_mm256_setzero_si256(); BLOCK];
         let mut lowers = [_mm256_setzero_si256(); BLOCK];
         let mut at = span.start;
-        for chunk in &packed.chunks[packed.offsets[output]..packed.offsets[output + 1]] {
+        for chunk in &packed.words[packed.offsets[output]..packed.offsets[output + 1]] {
             let (weight_upper, weight_lower) = weights(chunk);
             for row in 0..BLOCK {
-                // SAFETY: `at + LOAD` is within `packed.reach`, by the way that was computed.
+                debug_assert!(at + WORD_LOAD <= packed.reach);
+                // SAFETY: `at + WORD_LOAD` is within `packed.reach`, by the way that was computed.
                 let taps = _mm256_cvtepu8_epi16(unsafe { _mm_loadu_si128(inputs[row].add(at).cast()) });
                 uppers[row] = _mm256_add_epi32(uppers[row], _mm256_madd_epi16(taps, weight_upper));
                 lowers[row] = _mm256_add_epi32(lowers[row], _mm256_madd_epi16(taps, weight_lower));
             }
-            at += LOAD;
+            at += WORD_LOAD;
         }
         for row in 0..BLOCK {
             let sums = join(uppers[row], lowers[row]);
@@ -207,8 +188,8 @@ fn both(first: i16, second: i16) -> i32 {
 }
 
 #[target_feature(enable = "avx2")]
-fn weights(chunk: &Chunk) -> (__m256i, __m256i) {
-    // SAFETY: both arrays are 32 bytes long and, by the layout of `Chunk`, 32-byte aligned.
+fn weights(chunk: &WordChunk) -> (__m256i, __m256i) {
+    // SAFETY: both arrays are 32 bytes long and, by the layout of `WordChunk`, 32-byte aligned.
     unsafe { (_mm256_load_si256(chunk.upper.as_ptr().cast()), _mm256_load_si256(chunk.lower.as_ptr().cast())) }
 }
 

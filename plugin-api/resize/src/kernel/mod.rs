@@ -4,6 +4,10 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod blocks;
 mod pack;
 mod scalar;
 
@@ -19,12 +23,17 @@ pub enum Backend {
     Scalar,
     /// x86-64 with AVX2.
     Avx2,
+    /// x86-64 with AVX-512 F, BW, VBMI and VNNI (Ice Lake, Zen 4 and later).
+    Avx512,
 }
 
 impl Backend {
+    /// All back ends, slowest first.
+    pub const ALL: [Self; 3] = [Self::Scalar, Self::Avx2, Self::Avx512];
+
     /// The fastest that this processor has.
     pub fn best() -> Self {
-        if Self::Avx2.is_available() { Self::Avx2 } else { Self::Scalar }
+        Self::ALL.into_iter().rev().find(|backend| backend.is_available()).unwrap_or(Self::Scalar)
     }
 
     /// Whether this processor has it.
@@ -33,8 +42,10 @@ impl Backend {
             Self::Scalar => true,
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::is_available(),
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 => false,
+            Self::Avx2 | Self::Avx512 => false,
         }
     }
 
@@ -43,6 +54,7 @@ impl Backend {
         match self {
             Self::Scalar => "scalar",
             Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
         }
     }
 
@@ -81,13 +93,16 @@ pub(crate) struct RowsMut<'a> {
 pub(crate) const SLACK: usize = 32;
 
 /// Resamples each row of `source` to the outputs of `table`. `target` rows need [`SLACK`] bytes behind them.
-pub(crate) fn horizontal(backend: Backend, channels: usize, source: Rows<'_>, table: &Coefficients, packed: &Packed, target: RowsMut<'_>, scratch: &mut Vec<u8>) {
+///
+/// The kernel is the one that `packed` was laid out for.
+pub(crate) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients, packed: &Packed, target: RowsMut<'_>, scratch: &mut Vec<u8>) {
     #[cfg(target_arch = "x86_64")]
-    if backend == Backend::Avx2 && packed.is_usable() {
-        avx2::horizontal(channels, source, table, packed, target, scratch);
-        return;
+    if !packed.bytes.is_empty() {
+        return avx512::horizontal(channels, source, table, packed, target, scratch);
+    } else if !packed.words.is_empty() {
+        return avx2::horizontal(channels, source, table, packed, target, scratch);
     }
-    let _ = (backend, packed, scratch);
+    let _ = (packed, scratch);
     match channels {
         1 => scalar::horizontal::<1>(source, table, target),
         3 => scalar::horizontal::<3>(source, table, target),
@@ -98,9 +113,10 @@ pub(crate) fn horizontal(backend: Backend, channels: usize, source: Rows<'_>, ta
 /// Resamples columns: output row `y` is a weighted sum of the source rows in span `y`, over the first `bytes` bytes of each.
 pub(crate) fn vertical(backend: Backend, bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
     #[cfg(target_arch = "x86_64")]
-    if backend == Backend::Avx2 && table.splittable && bytes >= avx2::LANES {
-        avx2::vertical(bytes, source, table, target);
-        return;
+    if backend == Backend::Avx512 && table.fits_bytes && bytes >= avx512::LANES {
+        return avx512::vertical(bytes, source, table, target);
+    } else if backend != Backend::Scalar && table.fits_words && bytes >= avx2::LANES {
+        return avx2::vertical(bytes, source, table, target);
     }
     let _ = backend;
     scalar::vertical(bytes, source, table, target);

@@ -1,67 +1,96 @@
-//! Weights laid out for the AVX2 horizontal kernels: split in 16-bit halves and repeated for the channels. Knows no pixels.
+//! Weights laid out for the horizontal SIMD kernels: split in parts that their multiply-adds take, and repeated for the channels. Knows no pixels.
 
-use crate::coefficients::{Coefficients, lower, upper};
+use super::Backend;
+use crate::coefficients::{Coefficients, byte_digits, lower, upper};
 
-/// Upper and lower halves of the weights of one step of the kernel.
+/// One step of the AVX2 kernel: 16-bit halves of the weights.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Chunk {
+pub(crate) struct WordChunk {
     pub upper: [i16; 16],
     pub lower: [i16; 16],
 }
 
-/// Chunks of each output, one after the other.
-#[derive(Debug, Default)]
-pub(crate) struct Packed {
-    /// Chunks of output `i` are `offsets[i]..offsets[i + 1]`.
-    pub offsets: Vec<usize>,
-    pub chunks: Vec<Chunk>,
-    /// Bytes of a source row that the kernel may touch, from the row's first byte.
-    pub reach: usize,
-    usable: bool,
+/// One step of the AVX-512 kernel: the weights' three bytes, least first.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct ByteChunk {
+    pub digits: [[i8; 64]; 3],
 }
 
-/// Bytes that one step loads.
-pub(crate) const LOAD: usize = 16;
+/// Steps of each output, one after the other. One of `words` and `bytes` is filled, or neither where only the scalar kernel will do.
+#[derive(Debug, Default)]
+pub(crate) struct Packed {
+    /// Steps of output `i` are `offsets[i]..offsets[i + 1]`.
+    pub offsets: Vec<usize>,
+    pub words: Vec<WordChunk>,
+    pub bytes: Vec<ByteChunk>,
+    /// Bytes of a source row that the kernel may touch, from the row's first byte.
+    pub reach: usize,
+}
+
+/// Bytes that one step of the AVX2 kernel loads.
+pub(crate) const WORD_LOAD: usize = 16;
+/// Bytes that one step of the AVX-512 kernel loads.
+pub(crate) const BYTE_LOAD: usize = 64;
+/// Source pixels that one step of the AVX-512 kernel takes, of three or four channels.
+pub(crate) const BYTE_STEP: usize = 16;
+
+/// Source pixels that one step of the AVX2 kernel takes.
+pub(crate) const fn word_step(channels: usize) -> usize {
+    if channels == 1 { 16 } else { 4 }
+}
 
 impl Packed {
-    /// Source pixels taken in one step: as many as a 16-byte load has whole pixels, rounded to what the shuffle can pair.
-    pub(crate) const fn step(channels: usize) -> usize {
-        if channels == 1 { 16 } else { 4 }
-    }
-
-    pub(crate) fn is_usable(&self) -> bool {
-        self.usable
-    }
-
-    pub(crate) fn new(table: &Coefficients, channels: usize) -> Self {
-        if !table.splittable {
-            return Self::default();
+    /// For the fastest kernel that `backend` has for this many channels and these weights.
+    pub(crate) fn new(table: &Coefficients, channels: usize, backend: Backend) -> Self {
+        match backend {
+            Backend::Avx512 if channels > 1 && table.fits_bytes => Self::in_bytes(table, channels),
+            Backend::Avx512 | Backend::Avx2 if table.fits_words => Self::in_words(table, channels),
+            _ => Self::default(),
         }
-        let step = Self::step(channels);
-        let mut packed = Self { offsets: vec![0], usable: true, ..Self::default() };
+    }
+
+    fn in_words(table: &Coefficients, channels: usize) -> Self {
+        let mut packed = Self { offsets: vec![0], ..Self::default() };
+        let step = word_step(channels);
         for (output, span) in table.spans.iter().enumerate() {
-            let weights = table.fixed_of(output);
-            for (index, part) in weights.chunks(step).enumerate() {
-                let mut chunk = Chunk { upper: [0; 16], lower: [0; 16] };
+            for (index, part) in table.fixed_of(output).chunks(step).enumerate() {
+                let mut chunk = WordChunk { upper: [0; 16], lower: [0; 16] };
                 for (tap, &weight) in part.iter().enumerate() {
-                    for slot in slots(channels, tap) {
-                        chunk.upper[slot] = upper(weight);
-                        chunk.lower[slot] = lower(weight);
+                    // One channel: taps in order. More: pairs of taps side by side, once for each channel; taps 2 and 3 in the upper half.
+                    let (first, count) = if channels == 1 { (tap, 1) } else { ((tap / 2) * 8 + tap % 2, 4) };
+                    for channel in 0..count {
+                        chunk.upper[first + channel * 2] = upper(weight);
+                        chunk.lower[first + channel * 2] = lower(weight);
                     }
                 }
-                packed.chunks.push(chunk);
-                packed.reach = packed.reach.max((span.start + index * step) * channels + LOAD);
+                packed.words.push(chunk);
+                packed.reach = packed.reach.max((span.start + index * step) * channels + WORD_LOAD);
             }
-            packed.offsets.push(packed.chunks.len());
+            packed.offsets.push(packed.words.len());
         }
         packed
     }
-}
 
-/// Where tap `tap` of a step sits among the 16 lanes: in order for one channel; for three or four, pairs of taps side by side, once for each
-/// channel, taps 0 and 1 in the lower half and 2 and 3 in the upper.
-fn slots(channels: usize, tap: usize) -> impl Iterator<Item = usize> {
-    let (first, count) = if channels == 1 { (tap, 1) } else { ((tap / 2) * 8 + tap % 2, 4) };
-    (0..count).map(move |channel| first + channel * 2)
+    fn in_bytes(table: &Coefficients, channels: usize) -> Self {
+        let mut packed = Self { offsets: vec![0], ..Self::default() };
+        for (output, span) in table.spans.iter().enumerate() {
+            for (index, part) in table.fixed_of(output).chunks(BYTE_STEP).enumerate() {
+                let mut chunk = ByteChunk { digits: [[0; 64]; 3] };
+                for (tap, &weight) in part.iter().enumerate() {
+                    // Four taps side by side, once for each channel; the next four taps in the next 16 bytes.
+                    for channel in 0..channels {
+                        for (digits, digit) in chunk.digits.iter_mut().zip(byte_digits(weight)) {
+                            digits[(tap / 4) * 16 + channel * 4 + tap % 4] = digit;
+                        }
+                    }
+                }
+                packed.bytes.push(chunk);
+                packed.reach = packed.reach.max((span.start + index * BYTE_STEP) * channels + BYTE_LOAD);
+            }
+            packed.offsets.push(packed.bytes.len());
+        }
+        packed
+    }
 }
