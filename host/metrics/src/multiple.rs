@@ -4,7 +4,7 @@
 use crate::error::MetricError;
 
 /// Q-values of one family.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Family {
     /// Q-values in the order of the p-values given; none where p is missing.
     pub q: Vec<Option<f64>>,

@@ -41,7 +41,29 @@ impl MetricSpec {
     }
 }
 
-/// Every metric linked into this program, in no particular order; see [`metrics`].
+/// Every metric linked into this program, in no particular order; see [`metrics`]. Adding one:
+///
+/// ```
+/// #![forbid(unsafe_code)]
+/// use focus_metrics::{Direction, METRICS, MetricSpec, MetricValue, Tally, metric};
+///
+/// #[linkme::distributed_slice(METRICS)]
+/// static PREVALENCE: MetricSpec = MetricSpec {
+///     id: "prevalence",
+///     title: "Prevalence",
+///     order: 200,
+///     direction: Direction::HigherIsBetter,
+///     as_published: false,
+///     from_tally: |tally| {
+///         let counts = tally.confusion();
+///         MetricValue::ratio_or_flag(counts.positives(), counts.rows())
+///     },
+/// };
+///
+/// fn main() {
+///     assert_eq!(metric("prevalence").map(|spec| spec.order), Some(200));
+/// }
+/// ```
 #[linkme::distributed_slice]
 pub static METRICS: [MetricSpec];
 

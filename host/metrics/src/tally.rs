@@ -6,7 +6,7 @@
 use crate::value::Missing;
 
 /// Counts of decisions against truth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Confusion {
     /// Positive, decided positive.
     pub true_positive: u64,

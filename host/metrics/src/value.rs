@@ -49,14 +49,14 @@ pub enum MetricValue {
 }
 
 impl MetricValue {
-    /// A plain, unflagged value.
-    pub(crate) fn plain(value: f64) -> Self {
-        debug_assert!(value.is_finite(), "metric formula gave {value}");
+    /// A plain, unflagged value, which must be finite.
+    pub fn plain(value: f64) -> Self {
+        assert!(value.is_finite(), "metric formula gave {value}");
         Self::Value { value, flag: None }
     }
 
     /// `numerator / denominator`, or 0 flagged [`NO_POSITIVES`] where the denominator is empty.
-    pub(crate) fn ratio_or_flag(numerator: u64, denominator: u64) -> Self {
+    pub fn ratio_or_flag(numerator: u64, denominator: u64) -> Self {
         if denominator == 0 {
             Self::Value {
                 value: 0.0,

@@ -9,7 +9,7 @@ use crate::error::MetricError;
 use crate::random::Stream;
 
 /// A mean with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct MeanEstimate {
     /// The mean of all values.
     pub mean: f64,

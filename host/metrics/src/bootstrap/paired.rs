@@ -7,7 +7,7 @@ use crate::scored::Scored;
 use crate::value::MetricValue;
 
 /// A metric's difference between two arms.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Delta {
     /// The first arm's metric on all rows.
     pub base: MetricValue,

@@ -7,7 +7,7 @@ use crate::scored::Scored;
 use crate::value::MetricValue;
 
 /// A metric with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Estimate {
     /// The metric of all rows, not of resamples.
     pub value: MetricValue,

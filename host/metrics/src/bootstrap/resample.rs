@@ -14,6 +14,7 @@ use crate::tally::{Confusion, Tally};
 /// Metric values of every resample, for every arm, on the same draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resamples {
+    count: u32,
     arms: usize,
     metrics: usize,
     /// `values[(resample * arms + arm) * metrics + metric]`.
@@ -22,8 +23,8 @@ pub struct Resamples {
 
 impl Resamples {
     /// Number of resamples, B.
-    pub fn count(&self) -> usize {
-        self.values.len() / (self.arms * self.metrics).max(1)
+    pub fn count(&self) -> u32 {
+        self.count
     }
 
     /// Values of one metric on one arm, by resample; none where the resample leaves it undefined.
@@ -85,6 +86,7 @@ pub fn resample(
         );
     }
     Ok(Resamples {
+        count: plan.resamples,
         arms: arms.len(),
         metrics: specs.len(),
         values,
@@ -155,4 +157,134 @@ fn weigh(arm: &Arm, offsets: Option<&[u32]>, weights: &[u32], tally: &mut Tally)
         false_negative,
         true_negative,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bootstrap::Units;
+    use crate::registry::metrics;
+
+    /// The rows of one drawn resample, written out one by one.
+    fn written_out(
+        layout: &Layout,
+        arm: &Arm,
+        mut stream: Stream,
+    ) -> (Vec<bool>, Vec<bool>, Vec<f64>) {
+        let groups = arm.tally.scored_groups().unwrap();
+        let mut rows = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..layout.units {
+            let unit = stream.below(layout.units as u64) as usize;
+            let range = match &layout.offsets {
+                Some(offsets) => offsets[unit] as usize..offsets[unit + 1] as usize,
+                None => unit..unit + 1,
+            };
+            for row in range {
+                rows.0.push(arm.cell[row] >= 2);
+                rows.1.push(arm.cell[row] % 2 == 1);
+                rows.2.push(groups[arm.group[row] as usize].score);
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn weights_give_the_bits_that_rows_written_out_give() {
+        let labels: Vec<bool> = (0..40).map(|i| i % 3 == 0).collect();
+        let predicted: Vec<bool> = (0..40).map(|i| i % 5 < 2).collect();
+        let scores = [17, 23].map(|step| {
+            (0..40)
+                .map(|i| f64::from(i * step % 29) / 28.0)
+                .collect::<Vec<_>>()
+        });
+        let patients: Vec<u32> = (0..40).map(|i| i * i % 11).collect();
+        let arms = scores
+            .each_ref()
+            .map(|scores| Scored::new(&labels, &predicted, scores).unwrap());
+        let arms = arms.each_ref();
+        for units in [Units::Images, Units::Patients(&patients)] {
+            let plan = Plan {
+                resamples: 50,
+                seed: 5,
+                units,
+            };
+            let resamples = resample(&arms, &metrics(), &plan).unwrap();
+            let layout = Layout::new(&arms, units).unwrap();
+            for (index, arm) in layout.arms.iter().enumerate() {
+                for draw in 0..50 {
+                    let (labels, predicted, scores) =
+                        written_out(&layout, arm, Stream::new(5, draw));
+                    let rows = Scored::new(&labels, &predicted, &scores).unwrap();
+                    for (metric, spec) in metrics().into_iter().enumerate() {
+                        let ours = resamples.of(index, metric).nth(draw as usize).unwrap();
+                        assert_eq!(
+                            ours,
+                            spec.compute(&rows).value(),
+                            "{}, draw {draw}",
+                            spec.id
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_patient_is_drawn_whole() {
+        let (labels, scores) = ([true, false, true], [0.9, 0.6, 0.2]);
+        let arm = Scored::new(&labels, &labels, &scores).unwrap();
+        let plan = Plan {
+            resamples: 5,
+            seed: 1,
+            units: Units::Patients(&[7, 7, 7]),
+        };
+        let resamples = resample(&[&arm], &metrics(), &plan).unwrap();
+        for (metric, spec) in metrics().into_iter().enumerate() {
+            let whole = spec.compute(&arm).value().unwrap();
+            assert_eq!(resamples.valid(0, metric), [whole; 5], "{}", spec.id);
+        }
+        assert_eq!(resamples.count(), 5);
+    }
+
+    #[test]
+    fn impossible_plans_are_errors() {
+        let labels = [true, false];
+        let scores = [0.9, 0.1];
+        let arm = Scored::new(&labels, &labels, &scores).unwrap();
+        let flipped = Scored::new(&[true, true], &labels, &scores).unwrap();
+        let none = Scored::new(&[], &[], &[]).unwrap();
+        let longer = Scored::without_scores(&[true; 3], &[true; 3]).unwrap();
+        let plan = |resamples, units| Plan {
+            resamples,
+            seed: 1,
+            units,
+        };
+        let error = |arms: &[&Scored<'_>], plan| resample(arms, &metrics(), &plan).unwrap_err();
+        assert_eq!(
+            error(&[&arm], plan(0, Units::Images)),
+            MetricError::NoResamples
+        );
+        assert_eq!(error(&[&none], plan(1, Units::Images)), MetricError::NoRows);
+        assert_eq!(error(&[], plan(1, Units::Images)), MetricError::NoRows);
+        assert_eq!(
+            error(&[&arm, &flipped], plan(1, Units::Images)).to_string(),
+            "Label in row 1 differs between arms: expected false, found true"
+        );
+        assert_eq!(
+            error(&[&arm, &longer], plan(1, Units::Images)),
+            MetricError::Length {
+                column: "arm",
+                expected: 2,
+                found: 3
+            }
+        );
+        assert_eq!(
+            error(&[&arm], plan(1, Units::Patients(&[1]))),
+            MetricError::Length {
+                column: "patients",
+                expected: 2,
+                found: 1
+            }
+        );
+    }
 }

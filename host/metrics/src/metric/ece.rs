@@ -19,7 +19,7 @@ register!(MetricSpec {
 });
 
 /// One bin of the reliability diagram: scores in [index / 10, (index + 1) / 10), the last bin also holding 1.0.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
 pub struct Bin {
     /// Rows in the bin.
     pub rows: u64,
