@@ -95,7 +95,55 @@ def percentiles(size):
     return {"values": values, "ends": np.percentile(values, [2.5, 97.5]).tolist()}
 
 
+def fast_auroc(labels, scores):
+    gaps = scores[labels][:, None] - scores[~labels][None, :]
+    return (np.sum(gaps > 0) + 0.5 * np.sum(gaps == 0)) / gaps.size if gaps.size else None
+
+
+def bootstraps():
+    """Percentile ends by numpy's own random numbers: agreement can only be statistical."""
+    rng = np.random.default_rng(1)
+    sizes = rng.integers(1, 5, 60)
+    patients = np.repeat(np.arange(60), sizes)
+    labels = np.repeat(rng.random(60) < 0.4, sizes)
+    belief = np.repeat(rng.normal(0, 1, 60), sizes)
+    arms = [
+        np.round(1 / (1 + np.exp(-(1.2 * labels - 0.6 + belief + rng.normal(0, 0.4, len(labels))))), 2)
+        for _ in range(2)
+    ]
+    out = {
+        "labels": "".join(str(int(y)) for y in labels),
+        "patients": patients.tolist(),
+        "arms": [scores.tolist() for scores in arms],
+        "threshold": 0.5,
+        "ends": {},
+    }
+    rows_of = [np.flatnonzero(patients == patient) for patient in range(60)]
+    for level in ("images", "patients"):
+        draws = []
+        for _ in range(20000):
+            if level == "images":
+                rows = rng.integers(0, len(labels), len(labels))
+            else:
+                rows = np.concatenate([rows_of[patient] for patient in rng.integers(0, 60, 60)])
+            y = labels[rows]
+            values = []
+            for scores in arms:
+                values += [fast_auroc(y, scores[rows]), np.mean((scores[rows] > 0.5) == y)]
+            draws.append(values)
+        draws = np.array(draws)
+        columns = {
+            "auroc": draws[:, 0],
+            "accuracy": draws[:, 1],
+            "delta auroc": draws[:, 2] - draws[:, 0],
+            "delta accuracy": draws[:, 3] - draws[:, 1],
+        }
+        out["ends"][level] = {name: np.percentile(v, [2.5, 97.5]).tolist() for name, v in columns.items()}
+    return out
+
+
 reference = {
+    "bootstraps": bootstraps(),
     "versions": {"sklearn": sklearn.__version__, "scipy": scipy.__version__, "numpy": np.__version__},
     "families": [family(size) for size in (1, 2, 3, 12, 57, 228)],
     "rankings": rankings(),
