@@ -65,7 +65,7 @@ impl Anatomy {
     }
 
     /// From disc-centred coordinates (temporal, down) in disc diameters to pixels.
-    pub fn from_disc(&self, temporal: f64, down: f64) -> (f64, f64) {
+    pub fn beside_disc(&self, temporal: f64, down: f64) -> (f64, f64) {
         let unit = 2.0 * self.disc_radius;
         (self.disc.0 + self.temporal * temporal * unit, self.disc.1 + down * unit)
     }

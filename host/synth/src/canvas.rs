@@ -133,7 +133,7 @@ impl Noise {
 
     pub fn at(&self, x: f64, y: f64) -> f64 {
         let (u, v) = (x / self.cell, y / self.cell);
-        let (i, j) = (u.floor(), v.floor());
+        let (i, j) = (floor(u), floor(v));
         let ease = |t: f64| t * t * (3.0 - 2.0 * t);
         let (s, t) = (ease(u - i), ease(v - j));
         let corner = |di: i64, dj: i64| lattice(self.key, i as i64 + di, j as i64 + dj);
@@ -141,6 +141,12 @@ impl Noise {
         let bottom = corner(0, 1) + (corner(1, 1) - corner(0, 1)) * s;
         top + (bottom - top) * t
     }
+}
+
+// `f64::floor` is a library call on the oldest x86-64; this is not, and coordinates are far from the limits of i64.
+fn floor(x: f64) -> f64 {
+    let whole = x as i64 as f64;
+    if whole > x { whole - 1.0 } else { whole }
 }
 
 fn lattice(key: u64, i: i64, j: i64) -> f64 {

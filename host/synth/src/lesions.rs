@@ -9,6 +9,7 @@ use crate::cohort::Case;
 use crate::maths::{cos, lerp, sin};
 use crate::random::Random;
 use crate::truth::LesionKind;
+use std::f64::consts::{PI, TAU};
 
 /// One lesion as drawn.
 #[derive(Debug, Clone)]
@@ -139,7 +140,7 @@ impl Placer<'_> {
                 self.add(LesionKind::Haemorrhage, at, (1.9 * r, 0.6 * r), angle, strength);
             } else {
                 let squeeze = self.random.range(0.7, 1.0);
-                let angle = self.random.range(0.0, 3.14);
+                let angle = self.random.range(0.0, PI);
                 self.add(LesionKind::Haemorrhage, at, (r, r * squeeze), angle, strength);
             }
         }
@@ -155,7 +156,7 @@ impl Placer<'_> {
 
     fn macular_exudates(&mut self) {
         let unit = 2.0 * self.anatomy.disc_radius;
-        let turn = self.random.range(0.0, 6.28);
+        let turn = self.random.range(0.0, TAU);
         let distance = self.random.range(0.35, 0.75) * unit;
         let centre = (self.anatomy.fovea.0 + distance * cos(turn), self.anatomy.fovea.1 + distance * sin(turn));
         self.cluster(centre, 0.06, 0.15, 6.0);
@@ -169,13 +170,13 @@ impl Placer<'_> {
         let spread = spread * self.anatomy.radius * self.random.range(0.6, 1.2);
         let ring = self.random.chance(0.4);
         for _ in 0..self.number(mean) {
-            let turn = self.random.range(0.0, 6.28);
+            let turn = self.random.range(0.0, TAU);
             let reach = spread * if ring { self.random.range(0.8, 1.1) } else { self.random.unit() };
             let at = (centre.0 + reach * cos(turn), centre.1 + reach * sin(turn));
             if self.fits(at.0, at.1) && self.anatomy.fovea_distance(at.0, at.1) > off_macula {
                 let r = self.random.range(0.005, 0.015);
                 let squeeze = self.random.range(0.6, 1.0);
-                let angle = self.random.range(0.0, 3.14);
+                let angle = self.random.range(0.0, PI);
                 let strength = self.random.range(0.3, 0.85);
                 self.add(LesionKind::HardExudate, at, (r, r * squeeze), angle, strength);
             }
@@ -187,7 +188,7 @@ impl Placer<'_> {
             if let Some(at) = self.site(0.75, 0.9) {
                 let r = self.random.range(0.028, 0.05);
                 let squeeze = self.random.range(0.6, 0.9);
-                let angle = self.random.range(0.0, 3.14);
+                let angle = self.random.range(0.0, PI);
                 let strength = self.random.range(0.25, 0.6);
                 self.add(LesionKind::SoftExudate, at, (r, r * squeeze), angle, strength);
             }
@@ -197,7 +198,7 @@ impl Placer<'_> {
     fn new_vessels(&mut self, mean: f64) {
         for _ in 0..self.number(mean).max(1) {
             let at = if self.random.chance(0.35) {
-                let turn = self.random.range(0.0, 6.28);
+                let turn = self.random.range(0.0, TAU);
                 let reach = self.anatomy.disc_radius * self.random.range(0.7, 1.1);
                 (self.anatomy.disc.0 + reach * cos(turn), self.anatomy.disc.1 + reach * sin(turn))
             } else {
@@ -218,7 +219,7 @@ impl Placer<'_> {
             return;
         }
         for _ in 0..self.random.count(2, 14) {
-            let turn = self.random.range(0.0, 6.28);
+            let turn = self.random.range(0.0, TAU);
             let reach = 2.0 * self.anatomy.disc_radius * self.random.range(0.1, 1.3);
             let at = (self.anatomy.fovea.0 + reach * cos(turn), self.anatomy.fovea.1 + reach * sin(turn));
             if self.fits(at.0, at.1) {
@@ -251,7 +252,7 @@ impl Placer<'_> {
 // The angle of a direction modulo pi, by bisection on `sin` and `cos` of this crate: no platform arc tangent.
 fn direction(dx: f64, dy: f64) -> f64 {
     let (dx, dy) = if dy < 0.0 { (-dx, -dy) } else { (dx, dy) };
-    let (mut low, mut high) = (0.0, std::f64::consts::PI);
+    let (mut low, mut high) = (0.0, PI);
     for _ in 0..40 {
         let mid = 0.5 * (low + high);
         if dx * sin(mid) - dy * cos(mid) < 0.0 { low = mid } else { high = mid }

@@ -12,6 +12,7 @@ use crate::maths::{cos, exp, lerp, sin, smoothstep};
 use crate::random::Random;
 use crate::truth::{LesionKind, Quality};
 use crate::vessels::Tree;
+use std::f64::consts::TAU;
 
 type Colour = [f64; 3];
 
@@ -88,7 +89,7 @@ fn blob(layer: &mut Layer, mark: &Mark, softness: f64) {
 fn tuft(layer: &mut Layer, mark: &Mark) {
     let mut random = Random::stream(mark.outline, &[]);
     for _ in 0..random.count(5, 9) {
-        let mut heading = random.range(0.0, 6.28);
+        let mut heading = random.range(0.0, TAU);
         let curl = random.range(-0.5, 0.5);
         let mut at = (mark.x, mark.y);
         let step = mark.long * 0.11;

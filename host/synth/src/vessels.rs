@@ -8,6 +8,7 @@ use crate::canvas::{Layer, Stroke};
 use crate::cohort::Case;
 use crate::maths::{cos, sin};
 use crate::random::Random;
+use std::f64::consts::TAU;
 
 /// Coverage by arteries and by veins.
 pub struct Tree {
@@ -50,11 +51,11 @@ fn temporal_guide(t: f64, up: f64, reach: f64, offset: f64) -> (f64, f64) {
 fn trunk(layer: &mut Layer, anatomy: &Anatomy, random: &mut Random, half: f64, guide: impl Fn(f64) -> (f64, f64)) {
     let steps = 90_u32;
     // The tortuosity of a vessel: two slow waves of its own.
-    let (phase, tempo, sway) = (random.range(0.0, 6.28), random.range(9.0, 16.0), random.range(0.02, 0.06));
+    let (phase, tempo, sway) = (random.range(0.0, TAU), random.range(9.0, 16.0), random.range(0.02, 0.06));
     let point = |t: f64| {
         let (u, v) = guide(t);
         let wave = sway * (t * 6.0).min(1.0) * (sin(phase + tempo * t) + 0.6 * sin(2.3 * phase + 2.1 * tempo * t));
-        anatomy.from_disc(u - wave * 0.4, v + wave)
+        anatomy.beside_disc(u - wave * 0.4, v + wave)
     };
     let mut next_branch = random.range(0.06, 0.14);
     for step in 0..steps {

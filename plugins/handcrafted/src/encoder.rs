@@ -80,11 +80,14 @@ impl ImageEncoder for Handcrafted {
     }
 }
 
+// Embeddings with the row each belongs to: threads finish in any order.
+type Rows = Vec<(usize, Vec<f32>)>;
+
 // Each image is worked on by one thread alone, so that the number of threads cannot show in the values. `None` when cancelled.
 fn encode(images: &ImageBatch<'_>, threads: usize, cancelled: impl Fn() -> bool + Sync) -> Option<Vec<f32>> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut rows = Vec::new();
+        let mut rows = Rows::new();
         while !cancelled() {
             let row = next.fetch_add(1, Ordering::Relaxed);
             if row >= images.used() {
@@ -95,7 +98,7 @@ fn encode(images: &ImageBatch<'_>, threads: usize, cancelled: impl Fn() -> bool 
         None
     };
     let threads = threads.clamp(1, images.used().max(1));
-    let parts: Vec<Option<Vec<(usize, Vec<f32>)>>> = if threads == 1 {
+    let parts: Vec<Option<Rows>> = if threads == 1 {
         vec![work()]
     } else {
         std::thread::scope(|scope| {

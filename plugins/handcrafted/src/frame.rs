@@ -33,6 +33,13 @@ impl Frame {
         // The rim is left out: it is dark and blurred, and its edge would ring through every filter.
         let inner = 0.965 * RADIUS;
         let margin = 0.015 * field.radius;
+        let columns: Vec<(f32, usize, f32)> = (0..SIDE)
+            .map(|x| {
+                let sx = field.centre.0 + (x as f32 - middle) * scale;
+                let (x0, tx) = split(sx, width);
+                (sx, x0, tx)
+            })
+            .collect();
         for y in 0..SIDE {
             let sy = field.centre.1 + (y as f32 - middle) * scale;
             if sy < field.rows.0 + margin || sy > field.rows.1 - margin {
@@ -40,13 +47,11 @@ impl Frame {
             }
             let (y0, ty) = split(sy, height);
             let y1 = (y0 + 1).min(height - 1);
-            for x in 0..SIDE {
+            for (x, &(sx, x0, tx)) in columns.iter().enumerate() {
                 let (dx, dy) = (x as f32 - middle, y as f32 - middle);
-                let sx = field.centre.0 + dx * scale;
                 if dx * dx + dy * dy > inner * inner || sx < field.columns.0 + margin || sx > field.columns.1 - margin {
                     continue;
                 }
-                let (x0, tx) = split(sx, width);
                 let x1 = (x0 + 1).min(width - 1);
                 let corner = [(y0 * width + x0) * 3, (y0 * width + x1) * 3, (y1 * width + x0) * 3, (y1 * width + x1) * 3];
                 mask.value[y * SIDE + x] = 1.0;
@@ -67,7 +72,8 @@ impl Frame {
 
 fn split(position: f32, size: usize) -> (usize, f32) {
     let position = position.clamp(0.0, size as f32 - 1.0);
-    (position as usize, position.fract())
+    let whole = position as usize;
+    (whole, position - whole as f32)
 }
 
 // Local mean inside the field at a quarter of the size, once more with what lies far from it clipped: vessels, lesions and

@@ -9,7 +9,10 @@
 //!
 //! What was learnt from data, and from which: the list of features was settled by cross-validation on IDRiD's 413 training
 //! photographs, and [`scaling`]'s centre and width of each feature are statistics of the same photographs (no label in
-//! them). IDRiD's test photographs had no part in either.
+//! them). IDRiD's test photographs had no part in either. With the benchmark's probe, referable DR on
+//! IDRiD: AUROC 0.94 in five-fold cross-validation over blocks of neighbouring training photographs, 0.863 on the official
+//! test split, which was read once, at the end; any DR: 0.92 and 0.816. (IDRiD names no patients: fellow eyes may make the
+//! first of each too high.)
 //!
 //! Rooms, in the order data flows: `plane` filters; `field` the circle; `frame` one scale and light; `disc` landmarks; `zone`
 //! where a pixel lies; `pyramid` four sizes; `feature` groups of features; `extract` all of them; [`scaling`] the embedding;

@@ -87,7 +87,9 @@ impl Plane {
         let radius = (3.0 * sigma).ceil().max(1.0) as usize;
         let mut taps: Vec<f32> = (0..=radius).map(|i| (-0.5 * (i as f32 / sigma).powi(2)).exp()).collect();
         let sum = taps[0] + 2.0 * taps[1..].iter().sum::<f32>();
-        taps.iter_mut().for_each(|t| *t /= sum);
+        for tap in &mut taps {
+            *tap /= sum;
+        }
         let mut across = Self::new(self.width, self.height);
         let mut padded = vec![0.0; self.width + 2 * radius];
         for y in 0..self.height {

@@ -35,7 +35,7 @@ pub fn extract(levels: &[Level], spread: f32, sink: &mut Sink) {
             let scale = sigma * (1_u32 << index) as f32;
             spots(&dark, zones, spread, &format!("dark{scale}"), sink);
             spots(&bright, zones, spread, &format!("bright{scale}"), sink);
-            sink.push(format_args!("line{scale}.q5"), tail(&line, zones, 0.05).log2());
+            sink.push(format_args!("line{scale}.q5"), tails(&line, zones, [0.05])[0].log2());
         }
         if index == 0 || index == 2 {
             areas(&coarse, zones, &format!("area{index}"), sink);
@@ -70,8 +70,8 @@ fn spots(response: &Plane, zones: &Zones, spread: f32, name: &str, sink: &mut Si
     for k in 0..RELATIVE.len() {
         sink.push(format_args!("{name}.z{}", RELATIVE[k]), (1.0 + relative[k]).log2());
     }
-    for share in TAILS {
-        sink.push(format_args!("{name}.q{share}"), tail(response, zones, share).log2());
+    for (share, quantile) in TAILS.into_iter().zip(tails(response, zones, TAILS)) {
+        sink.push(format_args!("{name}.q{share}"), quantile.log2());
     }
 }
 
@@ -79,41 +79,45 @@ fn spots(response: &Plane, zones: &Zones, spread: f32, name: &str, sink: &mut Si
 fn peaks(plane: &Plane, floor: f32, mut f: impl FnMut(usize, f32)) {
     let w = plane.width;
     for y in 1..plane.height.saturating_sub(1) {
+        let (above, here, below) = (plane.row(y - 1), plane.row(y), plane.row(y + 1));
         for x in 1..w - 1 {
-            let i = y * w + x;
-            let v = plane.value[i];
-            if v <= floor {
+            let v = here[x];
+            // The left and right neighbours first: they decide most often.
+            if v <= floor || here[x - 1] >= v || here[x + 1] > v {
                 continue;
             }
-            let before = [i - w - 1, i - w, i - w + 1, i - 1];
-            let after = [i + 1, i + w - 1, i + w, i + w + 1];
-            if before.iter().all(|&j| plane.value[j] < v) && after.iter().all(|&j| plane.value[j] <= v) {
-                f(i, v);
+            let (a, b) = (&above[x - 1..x + 2], &below[x - 1..x + 2]);
+            if a.iter().all(|&n| n < v) && b.iter().all(|&n| n <= v) {
+                f(y * w + x, v);
             }
         }
     }
 }
 
-// The value that a share of the retina's pixels exceed, to a sixteenth of an octave, from a histogram of logarithms.
-fn tail(plane: &Plane, zones: &Zones, share: f32) -> f32 {
+// The values that shares of the retina's pixels exceed, to a sixteenth of an octave, from a histogram of logarithms; at least
+// 1e-4.
+fn tails<const N: usize>(plane: &Plane, zones: &Zones, shares: [f32; N]) -> [f32; N] {
     const BINS: usize = 192;
+    let first = 1e-4_f32.to_bits() as usize >> 19;
     let mut histogram = [0_u32; BINS];
     for (&v, zone) in plane.value.iter().zip(&zones.zone) {
         if matches!(zone, Zone::Macula | Zone::Periphery) {
             // The exponent and the first four bits of the mantissa: a logarithm for nothing.
             let bin = (v.max(1e-4).to_bits() >> 19) as usize;
-            histogram[bin.saturating_sub(1e-4_f32.to_bits() as usize >> 19).min(BINS - 1)] += 1;
+            histogram[(bin - first).min(BINS - 1)] += 1;
         }
     }
-    let wanted = (share * zones.retina()).max(1.0);
-    let mut above = 0.0;
-    for bin in (0..BINS).rev() {
-        above += histogram[bin] as f32;
-        if above >= wanted {
-            return f32::from_bits(((bin + (1e-4_f32.to_bits() as usize >> 19)) << 19) as u32);
+    shares.map(|share| {
+        let wanted = (share * zones.retina()).max(1.0);
+        let mut above = 0.0;
+        for bin in (0..BINS).rev() {
+            above += histogram[bin] as f32;
+            if above >= wanted {
+                return f32::from_bits(((bin + first) << 19) as u32).max(1e-4);
+            }
         }
-    }
-    1e-4
+        1e-4
+    })
 }
 
 fn areas(smooth: &Plane, zones: &Zones, name: &str, sink: &mut Sink) {
