@@ -44,7 +44,7 @@ pub fn descriptor() -> ModelDescriptor {
         devices: vec!["cpu".to_owned()],
         batch_size: 16,
         weight_files: Vec::new(),
-        // Features were chosen and scaled on IDRiD's training split; its test split had no part in it.
+        // Features were checked and scaled on IDRiD's training split; its test split had no part in it.
         pretraining_datasets: Some(vec!["idrid-train".to_owned()]),
         weights_license: None,
         papers: PAPERS.map(str::to_owned).to_vec(),
