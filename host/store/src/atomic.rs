@@ -28,20 +28,30 @@ pub struct AtomicFile {
 impl AtomicFile {
     /// Start a file that will replace `target`. Mode 0600.
     pub fn create(target: &Path) -> Result<Self> {
-        let name = target.file_name().and_then(|n| n.to_str()).ok_or_else(|| StoreError::Io {
-            action: "create",
-            path: target.into(),
-            source: io::ErrorKind::InvalidFilename.into(),
-        })?;
+        let name = target
+            .file_name()
+            .and_then(|n| n.to_str())
+            .ok_or_else(|| StoreError::Io {
+                action: "create",
+                path: target.into(),
+                source: io::ErrorKind::InvalidFilename.into(),
+            })?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = target.with_file_name(format!(".{name}.{}.{number}{TEMPORARY}", std::process::id()));
+        let temporary = target.with_file_name(format!(
+            ".{name}.{}.{number}{TEMPORARY}",
+            std::process::id()
+        ));
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&temporary)
             .map_err(StoreError::io("create", &temporary))?;
-        Ok(Self { target: target.into(), temporary, file: Some(BufWriter::with_capacity(1 << 18, file)) })
+        Ok(Self {
+            target: target.into(),
+            temporary,
+            file: Some(BufWriter::with_capacity(1 << 18, file)),
+        })
     }
 
     /// Put the file under its name; it is on disk when this returns.
@@ -52,7 +62,10 @@ impl AtomicFile {
             .map_err(io::IntoInnerError::into_error)
             .and_then(|file| file.sync_all())
             .map_err(StoreError::io("write", &self.temporary))
-            .and_then(|()| fs::rename(&self.temporary, &self.target).map_err(StoreError::io("rename to", &self.target)));
+            .and_then(|()| {
+                fs::rename(&self.temporary, &self.target)
+                    .map_err(StoreError::io("rename to", &self.target))
+            });
         if done.is_err() {
             let _ = fs::remove_file(&self.temporary);
         }
@@ -86,7 +99,8 @@ impl Drop for AtomicFile {
 /// Replace `target` by `bytes`, whole or not at all.
 pub fn write_atomic(target: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create(target)?;
-    file.write_all(bytes).map_err(StoreError::io("write", target))?;
+    file.write_all(bytes)
+        .map_err(StoreError::io("write", target))?;
     file.commit()
 }
 
@@ -96,7 +110,9 @@ pub(crate) fn sync_parent(path: &Path) -> Result<()> {
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),
     };
-    File::open(folder).and_then(|f| f.sync_all()).map_err(StoreError::io("flush", folder))
+    File::open(folder)
+        .and_then(|f| f.sync_all())
+        .map_err(StoreError::io("flush", folder))
 }
 
 /// Make a folder for its owner alone (0700), and its parents as the system likes. One that exists is left as it is.
@@ -113,16 +129,24 @@ pub(crate) fn create_private_folder(path: &Path) -> Result<()> {
 
 /// Close a folder to everyone but its owner.
 pub(crate) fn make_private(path: &Path) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(StoreError::io("set permissions of", path))
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+        .map_err(StoreError::io("set permissions of", path))
 }
 
 /// Remove what killed processes left: temporary files untouched for `age`. Failures are left for the next time.
 pub(crate) fn sweep(folder: &Path, age: Duration) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         let old = || {
             let touched = entry.metadata().ok()?.modified().ok()?;
-            Some(SystemTime::now().duration_since(touched).unwrap_or_default() >= age)
+            Some(
+                SystemTime::now()
+                    .duration_since(touched)
+                    .unwrap_or_default()
+                    >= age,
+            )
         };
         if is_temporary(&entry.file_name()) && old().unwrap_or(false) {
             tracing::debug!(path = %entry.path().display(), "removing what a killed process left");
@@ -132,7 +156,8 @@ pub(crate) fn sweep(folder: &Path, age: Duration) {
 }
 
 pub(crate) fn is_temporary(name: &std::ffi::OsStr) -> bool {
-    name.to_str().is_some_and(|n| n.starts_with('.') && n.ends_with(TEMPORARY))
+    name.to_str()
+        .is_some_and(|n| n.starts_with('.') && n.ends_with(TEMPORARY))
 }
 
 /// A whole small file, capped by `Limits::text_bytes`.
@@ -140,7 +165,9 @@ pub(crate) fn read_capped(path: &Path, limits: &Limits) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(StoreError::io("open", path))?;
     let mut bytes = Vec::new();
     // The size is not trusted: it may grow, or be that of a pipe.
-    file.take(limits.text_bytes + 1).read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
+    file.take(limits.text_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(StoreError::io("read", path))?;
     if bytes.len() as u64 > limits.text_bytes {
         return Err(StoreError::TooLarge {
             file: path.into(),
@@ -165,8 +192,15 @@ mod tests {
         half.write_all(b"two").expect("buffers");
         drop(half);
         assert_eq!(fs::read(&target).expect("reads"), b"one");
-        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 1, "nothing left behind");
-        assert_eq!(fs::metadata(&target).expect("stat").permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::read_dir(folder.path()).expect("lists").count(),
+            1,
+            "nothing left behind"
+        );
+        assert_eq!(
+            fs::metadata(&target).expect("stat").permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -175,7 +209,7 @@ mod tests {
         let stale = folder.path().join(".a.txt.1.0.tmp");
         fs::write(&stale, b"x").expect("writes");
         fs::write(folder.path().join("b.tmp"), b"x").expect("writes");
-        sweep(folder.path(), Duration::from_secs(3600));
+        sweep(folder.path(), Duration::from_hours(1));
         assert!(stale.exists());
         sweep(folder.path(), Duration::ZERO);
         assert!(!stale.exists());
@@ -187,7 +221,17 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("a");
         fs::write(&path, vec![0; 11]).expect("writes");
-        let limits = Limits { text_bytes: 10, ..Limits::default() };
-        assert!(matches!(read_capped(&path, &limits), Err(StoreError::TooLarge { limit: 10, found: 11, .. })));
+        let limits = Limits {
+            text_bytes: 10,
+            ..Limits::default()
+        };
+        assert!(matches!(
+            read_capped(&path, &limits),
+            Err(StoreError::TooLarge {
+                limit: 10,
+                found: 11,
+                ..
+            })
+        ));
     }
 }

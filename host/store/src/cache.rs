@@ -8,7 +8,9 @@ use crate::{
     hash::ContentHash,
     key::ModelKey,
     limits::Limits,
-    table::{self, Columns, Encoder, TableReader, TableSpec, embedding_group, embedding_type, required},
+    table::{
+        self, Columns, Encoder, TableReader, TableSpec, embedding_group, embedding_type, required,
+    },
 };
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, RecordBatch};
 use arrow_schema::DataType;
@@ -54,8 +56,16 @@ pub struct CacheStats {
 }
 
 fn spec(dim: usize) -> TableSpec {
-    let fields = vec![required("content_hash", DataType::FixedSizeBinary(32)), required("embedding", embedding_type(dim))];
-    TableSpec { name: NAME, version: VERSION, schema: table::schema(fields), rows_per_group: embedding_group(dim) }
+    let fields = vec![
+        required("content_hash", DataType::FixedSizeBinary(32)),
+        required("embedding", embedding_type(dim)),
+    ];
+    TableSpec {
+        name: NAME,
+        version: VERSION,
+        schema: table::schema(fields),
+        rows_per_group: embedding_group(dim),
+    }
 }
 
 impl EmbeddingCache {
@@ -71,24 +81,34 @@ impl EmbeddingCache {
         create_private_folder(dir)?;
         create_private_folder(&folder)?;
         // Others may be writing: only what has been left for a day is surely nobody's.
-        sweep(&folder, Duration::from_secs(24 * 3600));
+        sweep(&folder, Duration::from_hours(24));
         let note = folder.join("key.json");
         if let Some(json) = key.json().filter(|_| !note.exists()) {
             write_atomic(&note, json.as_bytes())?;
         }
-        Ok(Self { folder, limits, index: Mutex::default() })
+        Ok(Self {
+            folder,
+            limits,
+            index: Mutex::default(),
+        })
     }
 
     /// The embeddings of `dim` values that are there, of the images asked for. Only hash columns are read, then the row
     /// groups that hold a hit; an image found in two segments comes from the first by name.
-    pub fn get(&self, wanted: &[ContentHash], dim: usize) -> Result<HashMap<ContentHash, Vec<f32>>> {
+    pub fn get(
+        &self,
+        wanted: &[ContentHash],
+        dim: usize,
+    ) -> Result<HashMap<ContentHash, Vec<f32>>> {
         let mut missing: HashSet<ContentHash> = wanted.iter().copied().collect();
         let mut hits = HashMap::new();
         for (name, segment) in self.segments()? {
             if missing.is_empty() {
                 break;
             }
-            let rows: Vec<usize> = (0..segment.hashes.len()).filter(|i| missing.contains(&segment.hashes[*i])).collect();
+            let rows: Vec<usize> = (0..segment.hashes.len())
+                .filter(|i| missing.contains(&segment.hashes[*i]))
+                .collect();
             if rows.is_empty() || segment.dim != dim {
                 continue;
             }
@@ -108,18 +128,37 @@ impl EmbeddingCache {
     /// Add embeddings, all of the same width and finite. Images that are there already are left out. Gives the number
     /// added; they are on disk, whole, when this returns.
     pub fn insert(&self, rows: &[(ContentHash, &[f32])]) -> Result<usize> {
-        let Some(dim) = rows.first().map(|(_, e)| e.len()) else { return Ok(0) };
+        let Some(dim) = rows.first().map(|(_, e)| e.len()) else {
+            return Ok(0);
+        };
         for (i, (_, embedding)) in rows.iter().enumerate() {
             let finite = embedding.iter().all(|v| v.is_finite());
             if embedding.is_empty() || embedding.len() != dim || dim > self.limits.dim || !finite {
-                let found = if finite { format!("{} values, not {dim}", embedding.len()) } else { "one that is not".into() };
-                return Err(StoreError::rule(&self.folder, i, "embeddings must have one width and finite values", found));
+                let found = if finite {
+                    format!("{} values, not {dim}", embedding.len())
+                } else {
+                    "one that is not".into()
+                };
+                return Err(StoreError::rule(
+                    &self.folder,
+                    i,
+                    "embeddings must have one width and finite values",
+                    found,
+                ));
             }
         }
-        let known: HashSet<ContentHash> =
-            self.segments()?.values().filter(|s| s.dim == dim).flat_map(|s| s.hashes.iter().copied()).collect();
-        let fresh: BTreeMap<ContentHash, &[f32]> =
-            rows.iter().rev().filter(|(hash, _)| !known.contains(hash)).map(|(hash, e)| (*hash, *e)).collect();
+        let known: HashSet<ContentHash> = self
+            .segments()?
+            .values()
+            .filter(|s| s.dim == dim)
+            .flat_map(|s| s.hashes.iter().copied())
+            .collect();
+        let fresh: BTreeMap<ContentHash, &[f32]> = rows
+            .iter()
+            .rev()
+            .filter(|(hash, _)| !known.contains(hash))
+            .map(|(hash, e)| (*hash, *e))
+            .collect();
         let fresh: Vec<_> = fresh.into_iter().collect();
         let spec = spec(dim);
         for segment in fresh.chunks(spec.rows_per_group * GROUPS) {
@@ -143,20 +182,36 @@ impl EmbeddingCache {
         self.folder.join(format!("{name}.parquet"))
     }
 
-    fn write_segment(&self, spec: &TableSpec, dim: usize, rows: &[(ContentHash, &[f32])]) -> Result<()> {
+    fn write_segment(
+        &self,
+        spec: &TableSpec,
+        dim: usize,
+        rows: &[(ContentHash, &[f32])],
+    ) -> Result<()> {
         let mut encoder = Encoder::new(&self.folder, spec, Vec::new())?;
         for group in rows.chunks(spec.rows_per_group) {
-            let hashes = FixedSizeBinaryArray::try_from_iter(group.iter().map(|(hash, _)| hash.0)).expect("all have 32 bytes");
-            let columns: Vec<ArrayRef> = vec![Arc::new(hashes), embeddings(dim, group.iter().map(|(_, e)| Some(*e)))];
-            encoder.write(&RecordBatch::try_new(Arc::clone(&spec.schema), columns).expect("columns follow the schema"))?;
+            let hashes = FixedSizeBinaryArray::try_from_iter(group.iter().map(|(hash, _)| hash.0))
+                .expect("all have 32 bytes");
+            let columns: Vec<ArrayRef> = vec![
+                Arc::new(hashes),
+                embeddings(dim, group.iter().map(|(_, e)| Some(*e))),
+            ];
+            encoder.write(
+                &RecordBatch::try_new(Arc::clone(&spec.schema), columns)
+                    .expect("columns follow the schema"),
+            )?;
         }
         let bytes = encoder.finish()?;
         // Named by its bytes: two processes that add the same rows write the same file twice, not two files.
         let name = ContentHash::of(&bytes).to_string();
         let mut file = AtomicFile::create(&self.path(&name))?;
-        file.write_all(&bytes).map_err(StoreError::io("write", &self.folder))?;
+        file.write_all(&bytes)
+            .map_err(StoreError::io("write", &self.folder))?;
         file.commit()?;
-        let segment = Segment { dim, hashes: rows.iter().map(|(hash, _)| *hash).collect() };
+        let segment = Segment {
+            dim,
+            hashes: rows.iter().map(|(hash, _)| *hash).collect(),
+        };
         self.lock().insert(name, Arc::new(segment));
         Ok(())
     }
@@ -173,7 +228,10 @@ impl EmbeddingCache {
             let entry = entry.map_err(StoreError::io("list", &self.folder))?;
             let name = entry.file_name();
             let stem = name.to_str().and_then(|n| n.strip_suffix(".parquet"));
-            names.extend(stem.filter(|s| s.parse::<ContentHash>().is_ok()).map(str::to_owned));
+            names.extend(
+                stem.filter(|s| s.parse::<ContentHash>().is_ok())
+                    .map(str::to_owned),
+            );
         }
         let known = self.lock().clone();
         let mut segments = BTreeMap::new();
@@ -193,7 +251,10 @@ impl EmbeddingCache {
     }
 
     fn reader(&self, name: &str) -> Result<TableReader> {
-        let limits = Limits { file_bytes: self.limits.segment_bytes, ..self.limits };
+        let limits = Limits {
+            file_bytes: self.limits.segment_bytes,
+            ..self.limits
+        };
         TableReader::open(&self.path(name), NAME, VERSION, &limits)
     }
 
@@ -203,25 +264,42 @@ impl EmbeddingCache {
             Err(StoreError::SchemaVersion { .. }) => return Ok(None),
             other => other?,
         };
-        let dim = match reader.schema().field_with_name("embedding").map(arrow_schema::Field::data_type) {
+        let dim = match reader
+            .schema()
+            .field_with_name("embedding")
+            .map(arrow_schema::Field::data_type)
+        {
             Ok(DataType::FixedSizeList(_, dim)) => usize::try_from(*dim).unwrap_or_default(),
             _ => 0,
         };
         if dim == 0 || dim > self.limits.dim {
-            return Err(StoreError::damaged(self.path(name), format!("embeddings of {dim} values")));
+            return Err(StoreError::damaged(
+                self.path(name),
+                format!("embeddings of {dim} values"),
+            ));
         }
         reader.expect(&spec(dim).schema)?;
         let path = self.path(name);
         let mut hashes = Vec::with_capacity(reader.rows());
         for item in reader.batches(&["content_hash"], None)? {
             let (base, batch) = item?;
-            let columns = Columns { file: &path, base, batch: &batch, string_bytes: 0 };
+            let columns = Columns {
+                file: &path,
+                base,
+                batch: &batch,
+                string_bytes: 0,
+            };
             hashes.extend(hashes_of(&columns)?);
         }
         Ok(Some(Segment { dim, hashes }))
     }
 
-    fn gather(&self, name: &str, dim: usize, rows: &[usize]) -> Result<Vec<(ContentHash, Vec<f32>)>> {
+    fn gather(
+        &self,
+        name: &str,
+        dim: usize,
+        rows: &[usize],
+    ) -> Result<Vec<(ContentHash, Vec<f32>)>> {
         let reader = self.reader(name)?;
         let path = self.path(name);
         let size = embedding_group(dim);
@@ -231,7 +309,12 @@ impl EmbeddingCache {
         let mut rows = rows.iter().copied().peekable();
         for item in reader.batches(&["content_hash", "embedding"], Some(groups))? {
             let (base, batch) = item?;
-            let columns = Columns { file: &path, base, batch: &batch, string_bytes: 0 };
+            let columns = Columns {
+                file: &path,
+                base,
+                batch: &batch,
+                string_bytes: 0,
+            };
             let hashes = hashes_of(&columns)?;
             let (lists, values) = columns.embeddings("embedding")?;
             if lists.null_count() + values.null_count() > 0 {
@@ -266,7 +349,13 @@ impl EmbeddingCache {
 
 fn hashes_of(columns: &Columns<'_>) -> Result<Vec<ContentHash>> {
     let column = columns.hashes("content_hash")?;
-    let hashes = column.iter().map(|h| h.and_then(|h| <[u8; 32]>::try_from(h).ok()).map(ContentHash)).collect::<Option<_>>();
+    let hashes = column
+        .iter()
+        .map(|h| {
+            h.and_then(|h| <[u8; 32]>::try_from(h).ok())
+                .map(ContentHash)
+        })
+        .collect::<Option<_>>();
     hashes.ok_or_else(|| StoreError::damaged(columns.file, "a content hash is missing"))
 }
 
@@ -294,7 +383,10 @@ mod tests {
 
     fn segment_files(folder: &Path) -> Vec<PathBuf> {
         let model = folder.join(key().to_string());
-        let mut files: Vec<_> = fs::read_dir(model).expect("lists").map(|e| e.expect("entry").path()).collect();
+        let mut files: Vec<_> = fs::read_dir(model)
+            .expect("lists")
+            .map(|e| e.expect("entry").path())
+            .collect();
         files.retain(|f| f.extension().is_some_and(|e| e == "parquet"));
         files.sort();
         files
@@ -315,11 +407,15 @@ mod tests {
                 let bits = |e: &[f32]| e.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 assert_eq!(bits(&hits[&hash(n)]), bits(&embedding(n)));
             }
-            assert!(cache.get(&wanted, 4).expect("gets").is_empty(), "another width is a miss");
+            assert!(
+                cache.get(&wanted, 4).expect("gets").is_empty(),
+                "another width is a miss"
+            );
             let stats = cache.stats().expect("counts");
             assert_eq!((stats.segments, stats.embeddings), (2, 9010));
         }
-        let note = fs::read_to_string(folder.path().join(key().to_string()).join("key.json")).expect("there");
+        let note = fs::read_to_string(folder.path().join(key().to_string()).join("key.json"))
+            .expect("there");
         assert_eq!(Some(note.as_str()), key().json());
     }
 
@@ -330,11 +426,17 @@ mod tests {
         for (folder, turn) in folders.iter().zip([0, 17]) {
             let mut rows: Vec<_> = rows.iter().map(|(h, e)| (*h, e.as_slice())).collect();
             rows.rotate_left(turn);
-            EmbeddingCache::open(folder.path(), &key()).expect("opens").insert(&rows).expect("inserts");
+            EmbeddingCache::open(folder.path(), &key())
+                .expect("opens")
+                .insert(&rows)
+                .expect("inserts");
         }
         let [a, b] = folders.each_ref().map(|f| segment_files(f.path()));
         assert_eq!(a[0].file_name(), b[0].file_name());
-        assert_eq!(fs::read(&a[0]).expect("reads"), fs::read(&b[0]).expect("reads"));
+        assert_eq!(
+            fs::read(&a[0]).expect("reads"),
+            fs::read(&b[0]).expect("reads")
+        );
     }
 
     #[test]
@@ -351,13 +453,21 @@ mod tests {
             bad[at] ^= 0x20;
             fs::write(&file, &bad).expect("writes");
             let cache = EmbeddingCache::open(folder.path(), &key()).expect("opens");
-            let hits = cache.get(&wanted, 3).expect("a cache never fails on damage");
+            let hits = cache
+                .get(&wanted, 3)
+                .expect("a cache never fails on damage");
             for n in 0..20 {
-                assert!(hits.get(&hash(n)).is_none_or(|e| *e == embedding(n)), "byte {at}");
+                assert!(
+                    hits.get(&hash(n)).is_none_or(|e| *e == embedding(n)),
+                    "byte {at}"
+                );
             }
             dropped += usize::from(!file.exists());
         }
-        assert!(dropped * 6 > good.len() / 3, "most of the flips are noticed: {dropped}");
+        assert!(
+            dropped * 6 > good.len() / 3,
+            "most of the flips are noticed: {dropped}"
+        );
         fs::write(&file, &good[..good.len() / 2]).expect("writes");
         let cache = EmbeddingCache::open(folder.path(), &key()).expect("opens");
         assert!(cache.get(&wanted, 3).expect("gets").is_empty() && !file.exists());
@@ -369,7 +479,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let cache = EmbeddingCache::open(folder.path(), &key()).expect("opens");
         assert!(cache.insert(&[(hash(1), &[f32::NAN])]).is_err());
-        assert!(cache.insert(&[(hash(1), &[1.0]), (hash(2), &[1.0, 2.0])]).is_err());
+        assert!(
+            cache
+                .insert(&[(hash(1), &[1.0]), (hash(2), &[1.0, 2.0])])
+                .is_err()
+        );
         assert!(cache.insert(&[(hash(1), &[])]).is_err());
         assert_eq!(cache.insert(&[]).expect("nothing"), 0);
         assert!(segment_files(folder.path()).is_empty());

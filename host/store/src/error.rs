@@ -198,27 +198,55 @@ impl StoreError {
         })
     }
 
-    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 
     pub(crate) fn damaged(file: impl Into<PathBuf>, what: impl ToString) -> Self {
-        Self::Damaged { file: file.into(), what: shorten(&what.to_string(), 300) }
+        Self::Damaged {
+            file: file.into(),
+            what: shorten(&what.to_string(), 300),
+        }
     }
 
-    pub(crate) fn encode(file: impl Into<PathBuf>) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
+    pub(crate) fn encode(
+        file: impl Into<PathBuf>,
+    ) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
         let file = file.into();
-        move |e| Self::Encode { file, what: e.to_string() }
+        move |e| Self::Encode {
+            file,
+            what: e.to_string(),
+        }
     }
 
-    pub(crate) fn rule(file: impl Into<PathBuf>, row: usize, rule: &'static str, found: impl ToString) -> Self {
-        Self::Rule { file: file.into(), row: row as u64, rule, found: shorten(&found.to_string(), 120) }
+    pub(crate) fn rule(
+        file: impl Into<PathBuf>,
+        row: usize,
+        rule: &'static str,
+        found: impl ToString,
+    ) -> Self {
+        Self::Rule {
+            file: file.into(),
+            row: row as u64,
+            rule,
+            found: shorten(&found.to_string(), 120),
+        }
     }
 
     /// The bytes are wrong, as against the system having refused: a cache may drop the file and go on.
     pub(crate) fn is_damage(&self) -> bool {
-        !matches!(self, Self::Io { .. } | Self::Locked { .. } | Self::Encode { .. })
+        !matches!(
+            self,
+            Self::Io { .. } | Self::Locked { .. } | Self::Encode { .. }
+        )
     }
 }
 
@@ -248,7 +276,10 @@ mod tests {
         );
         assert!(e.hint().expect("has advice").contains("`device_kind`"));
         let e = StoreError::rule("p.parquet", 7, "`score` must lie in [0, 1]", 1.5);
-        assert_eq!(e.to_string(), "`p.parquet`, row 7: `score` must lie in [0, 1], found 1.5");
+        assert_eq!(
+            e.to_string(),
+            "`p.parquet`, row 7: `score` must lie in [0, 1], found 1.5"
+        );
         assert!(e.hint().is_none());
     }
 

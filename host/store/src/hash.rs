@@ -60,7 +60,9 @@ impl FromStr for ContentHash {
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else { return Err(bad()) };
+            let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
+                return Err(bad());
+            };
             *byte = high << 4 | low;
         }
         Ok(Self(bytes))
@@ -74,14 +76,23 @@ mod tests {
     #[test]
     fn text_form_is_blake3s_and_reads_back() {
         let hash = ContentHash::of(b"abc");
-        assert_eq!(hash.to_string(), "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85");
+        assert_eq!(
+            hash.to_string(),
+            "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
+        );
         assert_eq!(hash.to_string().parse(), Ok(hash));
     }
 
     #[test]
     fn other_spellings_are_refused() {
         let good = ContentHash::of(b"abc").to_string();
-        for bad in [good.to_uppercase(), good[1..].to_owned(), format!("{good}0"), good.replace('6', "g"), String::new()] {
+        for bad in [
+            good.to_uppercase(),
+            good[1..].to_owned(),
+            format!("{good}0"),
+            good.replace('6', "g"),
+            String::new(),
+        ] {
             assert!(bad.parse::<ContentHash>().is_err(), "{bad}");
         }
     }

@@ -19,12 +19,18 @@ impl ModelKey {
     /// Key of named parts. Order does not matter; a part left out and a part left empty give different keys.
     pub fn from_parts(parts: &BTreeMap<&str, String>) -> Self {
         let json = serde_json::to_string(parts).expect("a map of text is JSON");
-        Self { hash: ContentHash::of(json.as_bytes()), json: Some(json) }
+        Self {
+            hash: ContentHash::of(json.as_bytes()),
+            json: Some(json),
+        }
     }
 
     /// Key from its 64 hexadecimal digits, for reading only: the parts are not known.
     pub fn from_hex(text: &str) -> Result<Self, BadHash> {
-        Ok(Self { hash: text.parse()?, json: None })
+        Ok(Self {
+            hash: text.parse()?,
+            json: None,
+        })
     }
 
     /// The parts as canonical JSON, where known.
@@ -45,12 +51,23 @@ mod tests {
 
     #[test]
     fn key_is_the_hash_of_canonical_json() {
-        let parts = BTreeMap::from([("model", "vit \"L\"\n".to_owned()), ("dtype", "é".to_owned())]);
+        let parts = BTreeMap::from([
+            ("model", "vit \"L\"\n".to_owned()),
+            ("dtype", "é".to_owned()),
+        ]);
         let key = ModelKey::from_parts(&parts);
         let text = "{\"dtype\":\"é\",\"model\":\"vit \\\"L\\\"\\n\"}";
         assert_eq!(key.json(), Some(text));
-        assert_eq!(key.to_string(), ContentHash::of(text.as_bytes()).to_string());
-        assert_eq!(ModelKey::from_hex(&key.to_string()).expect("parses").to_string(), key.to_string());
+        assert_eq!(
+            key.to_string(),
+            ContentHash::of(text.as_bytes()).to_string()
+        );
+        assert_eq!(
+            ModelKey::from_hex(&key.to_string())
+                .expect("parses")
+                .to_string(),
+            key.to_string()
+        );
     }
 
     #[test]

@@ -31,8 +31,8 @@ mod run;
 mod table;
 
 pub use answer::{
-    AnswerBatch, AnswerBatches, AnswerFile, AnswerLog, AnswerLogOptions, AnswerRow, Answers, AnswersSummary, Outcome,
-    SyncPolicy, TornTail,
+    AnswerBatch, AnswerBatches, AnswerFile, AnswerLog, AnswerLogOptions, AnswerRow, Answers,
+    AnswersSummary, Outcome, SyncPolicy, TornTail,
 };
 pub use atomic::{AtomicFile, write_atomic};
 pub use cache::{CacheStats, EmbeddingCache};

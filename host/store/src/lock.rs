@@ -12,8 +12,14 @@ use std::{
 /// An exclusive lock, held until dropped or until the process ends, however it ends.
 #[derive(Debug)]
 pub struct RunLock {
-    // Opened close-on-exec by std, so a worker process does not keep the lock alive.
-    _file: File,
+    file: File,
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        // Closing alone would not do: a process being started by another thread holds a copy of the file until it execs.
+        let _ = self.file.unlock();
+    }
 }
 
 impl RunLock {
@@ -35,13 +41,15 @@ impl RunLock {
             }
             // Somebody may have removed the file between opening and locking; a lock on a nameless file excludes no one.
             let ours = file.metadata().map_err(StoreError::io("read", path))?;
-            if std::fs::metadata(path).is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev()) {
+            if std::fs::metadata(path)
+                .is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev())
+            {
                 let text = format!("pid {}\nhost {}\n", std::process::id(), host_name());
                 file.set_len(0)
                     .and_then(|()| file.rewind())
                     .and_then(|()| file.write_all(text.as_bytes()))
                     .map_err(StoreError::io("write", path))?;
-                return Ok(Self { _file: file });
+                return Ok(Self { file });
             }
         }
     }
@@ -51,16 +59,29 @@ fn held(file: &mut File, shown: &Path) -> StoreError {
     let mut text = String::new();
     let _ = file.take(1024).read_to_string(&mut text);
     let field = |name: &str| {
-        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        value.filter(|v| !v.is_empty()).unwrap_or("unknown").to_owned()
+        let value = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value
+            .filter(|v| !v.is_empty())
+            .unwrap_or("unknown")
+            .to_owned()
     };
-    StoreError::Locked { path: shown.into(), pid: field("pid"), host: field("host") }
+    StoreError::Locked {
+        path: shown.into(),
+        pid: field("pid"),
+        host: field("host"),
+    }
 }
 
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
-    if name.is_empty() { "unknown".to_owned() } else { name.to_owned() }
+    if name.is_empty() {
+        "unknown".to_owned()
+    } else {
+        name.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +94,10 @@ mod tests {
         let path = folder.path().join("lock");
         let lock = RunLock::acquire(&path, folder.path()).expect("free");
         let error = RunLock::acquire(&path, folder.path()).expect_err("held");
-        assert!(matches!(&error, StoreError::Locked { pid, .. } if *pid == std::process::id().to_string()), "{error}");
+        assert!(
+            matches!(&error, StoreError::Locked { pid, .. } if *pid == std::process::id().to_string()),
+            "{error}"
+        );
         assert!(error.hint().expect("advice").contains("wait for process"));
         drop(lock);
         RunLock::acquire(&path, folder.path()).expect("free again");

@@ -83,14 +83,23 @@ impl RunManifest {
     fn fields(&self) -> [(&'static str, Value); 10] {
         let value = |v: Result<Value, serde_json::Error>| v.expect("a manifest is JSON");
         [
-            ("tool_version", value(serde_json::to_value(&self.tool_version))),
+            (
+                "tool_version",
+                value(serde_json::to_value(&self.tool_version)),
+            ),
             ("models", value(serde_json::to_value(&self.models))),
             ("datasets", value(serde_json::to_value(&self.datasets))),
             ("tasks", value(serde_json::to_value(&self.tasks))),
             ("methods", value(serde_json::to_value(&self.methods))),
-            ("device_kind", value(serde_json::to_value(&self.device_kind))),
+            (
+                "device_kind",
+                value(serde_json::to_value(&self.device_kind)),
+            ),
             ("seeds", value(serde_json::to_value(&self.seeds))),
-            ("permissions", value(serde_json::to_value(&self.permissions))),
+            (
+                "permissions",
+                value(serde_json::to_value(&self.permissions)),
+            ),
             ("synthetic", value(serde_json::to_value(self.synthetic))),
             ("options", value(serde_json::to_value(&self.options))),
         ]
@@ -99,7 +108,9 @@ impl RunManifest {
     /// The first field in which `other` differs from this one.
     pub(crate) fn first_difference(&self, other: &Self) -> Option<Difference> {
         let pairs = self.fields().into_iter().zip(other.fields());
-        pairs.into_iter().find_map(|((name, ours), (_, theirs))| differ(name.to_owned(), Some(&ours), Some(&theirs)))
+        pairs.into_iter().find_map(|((name, ours), (_, theirs))| {
+            differ(name.to_owned(), Some(&ours), Some(&theirs))
+        })
     }
 }
 
@@ -111,15 +122,23 @@ fn differ(field: String, ours: Option<&Value>, theirs: Option<&Value>) -> Option
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
             let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
             names.sort();
-            names.into_iter().find_map(|name| differ(format!("{field}.{name}"), a.get(name), b.get(name)))
+            names
+                .into_iter()
+                .find_map(|name| differ(format!("{field}.{name}"), a.get(name), b.get(name)))
         }
         (Some(Value::Array(a)), Some(Value::Array(b))) => (0..a.len().max(b.len()))
             .find_map(|i| differ(format!("{field}[{i}]"), a.get(i), b.get(i))),
         _ => {
             let show = |v: Option<&Value>| {
-                v.map_or("nothing".to_owned(), |v| crate::error::shorten(&v.to_string(), 120))
+                v.map_or("nothing".to_owned(), |v| {
+                    crate::error::shorten(&v.to_string(), 120)
+                })
             };
-            Some(Difference { field, expected: show(ours), found: show(theirs) })
+            Some(Difference {
+                field,
+                expected: show(ours),
+                found: show(theirs),
+            })
         }
     }
 }
@@ -130,7 +149,11 @@ pub(crate) fn sample() -> RunManifest {
         tool_version: "0.1.0".into(),
         models: vec![ModelIdentity {
             id: "handcrafted/zones".into(),
-            plugin: Some(PluginIdentity { name: "handcrafted".into(), version: "0.1.0".into(), digest: "blake3:00".into() }),
+            plugin: Some(PluginIdentity {
+                name: "handcrafted".into(),
+                version: "0.1.0".into(),
+                digest: "blake3:00".into(),
+            }),
             opened: serde_json::json!({"dim": 4, "dtype": "f32"}),
             preprocessing_key: "bilinear-224".into(),
         }],
@@ -155,8 +178,14 @@ mod tests {
 
     #[test]
     fn every_serialised_field_is_compared() {
-        let Value::Object(all) = serde_json::to_value(sample()).expect("JSON") else { panic!("an object") };
-        let mut compared: Vec<_> = sample().fields().iter().map(|(name, _)| (*name).to_owned()).collect();
+        let Value::Object(all) = serde_json::to_value(sample()).expect("JSON") else {
+            panic!("an object")
+        };
+        let mut compared: Vec<_> = sample()
+            .fields()
+            .iter()
+            .map(|(name, _)| (*name).to_owned())
+            .collect();
         compared.sort();
         assert_eq!(compared, all.keys().cloned().collect::<Vec<_>>());
     }
@@ -170,15 +199,24 @@ mod tests {
         asked.synthetic = false;
         let found = held.first_difference(&asked).expect("differs");
         assert_eq!(found.field, "models[0].plugin.digest");
-        assert_eq!((found.expected.as_str(), found.found.as_str()), ("\"blake3:00\"", "\"blake3:ff\""));
+        assert_eq!(
+            (found.expected.as_str(), found.found.as_str()),
+            ("\"blake3:00\"", "\"blake3:ff\"")
+        );
 
         let mut asked = sample();
         asked.tasks.push("glaucoma".into());
         let found = held.first_difference(&asked).expect("differs");
-        assert_eq!((found.field.as_str(), found.expected.as_str()), ("tasks[1]", "nothing"));
+        assert_eq!(
+            (found.field.as_str(), found.expected.as_str()),
+            ("tasks[1]", "nothing")
+        );
 
         let mut asked = sample();
         asked.options.insert("c".into(), 0.5.into());
-        assert_eq!(held.first_difference(&asked).expect("differs").field, "options.c");
+        assert_eq!(
+            held.first_difference(&asked).expect("differs").field,
+            "options.c"
+        );
     }
 }

@@ -5,7 +5,10 @@ use crate::{
     error::{Result, StoreError},
     limits::Limits,
     name::CellKey,
-    table::{self, Columns, PLAIN_GROUP, TableReader, TableSpec, floats, optional, required, texts, uints},
+    table::{
+        self, Columns, PLAIN_GROUP, TableReader, TableSpec, floats, optional, required, texts,
+        uints,
+    },
 };
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
@@ -55,8 +58,12 @@ pub struct Metrics {
 
 fn spec() -> TableSpec {
     use DataType::{Float64, UInt32, Utf8};
-    let mut fields: Vec<_> =
-        ["dataset", "task", "method", "model", "track", "subset", "metric"].iter().map(|n| required(n, Utf8)).collect();
+    let mut fields: Vec<_> = [
+        "dataset", "task", "method", "model", "track", "subset", "metric",
+    ]
+    .iter()
+    .map(|n| required(n, Utf8))
+    .collect();
     fields.extend([
         optional("value", Float64),
         optional("missing", Utf8),
@@ -68,7 +75,12 @@ fn spec() -> TableSpec {
         required("n_pos", UInt32),
         required("n_neg", UInt32),
     ]);
-    TableSpec { name: NAME, version: METRICS_VERSION, schema: table::schema(fields), rows_per_group: PLAIN_GROUP }
+    TableSpec {
+        name: NAME,
+        version: METRICS_VERSION,
+        schema: table::schema(fields),
+        rows_per_group: PLAIN_GROUP,
+    }
 }
 
 fn place(row: &MetricRow) -> (&CellKey, &str, &str, &str) {
@@ -122,22 +134,41 @@ impl Metrics {
                 uints(rows.iter().map(|r| Some(r.n_pos))),
                 uints(rows.iter().map(|r| Some(r.n_neg))),
             ];
-            RecordBatch::try_new(Arc::clone(&spec.schema), columns).expect("columns follow the schema")
+            RecordBatch::try_new(Arc::clone(&spec.schema), columns)
+                .expect("columns follow the schema")
         })
     }
 
     /// Read the table and check it.
     pub fn read(file: &Path, limits: &Limits) -> Result<Self> {
         let reader = TableReader::open(file, NAME, METRICS_VERSION, limits)?;
-        let metrics = Self { rows: table::read_all(&reader, &spec(), parse)? };
+        let metrics = Self {
+            rows: table::read_all(&reader, &spec(), parse)?,
+        };
         metrics.check(file)?;
         Ok(metrics)
     }
 }
 
 fn check_row(row: &MetricRow) -> Result<(), (&'static str, String)> {
-    let CellKey { dataset, task, method, model } = &row.cell;
-    if [dataset, task, method, model, &row.track, &row.subset, &row.metric].iter().any(|name| name.is_empty()) {
+    let CellKey {
+        dataset,
+        task,
+        method,
+        model,
+    } = &row.cell;
+    if [
+        dataset,
+        task,
+        method,
+        model,
+        &row.track,
+        &row.subset,
+        &row.metric,
+    ]
+    .iter()
+    .any(|name| name.is_empty())
+    {
         return Err(("names must not be empty", format!("{:?}", place(row))));
     }
     let numbers = [row.value, row.ci_low, row.ci_high, row.p_value];
@@ -145,31 +176,56 @@ fn check_row(row: &MetricRow) -> Result<(), (&'static str, String)> {
         return Err(("numbers must be finite or missing", number.to_string()));
     }
     if row.value.is_some() == row.missing.is_some() {
-        return Err(("there must be either a `value` or the reason why it is `missing`", format!("{:?}, {:?}", row.value, row.missing)));
+        return Err((
+            "there must be either a `value` or the reason why it is `missing`",
+            format!("{:?}, {:?}", row.value, row.missing),
+        ));
     }
     if row.ci_low.is_some() != row.ci_high.is_some() || row.ci_low > row.ci_high {
-        return Err(("`ci_low` and `ci_high` must come together and in order", format!("{:?}, {:?}", row.ci_low, row.ci_high)));
+        return Err((
+            "`ci_low` and `ci_high` must come together and in order",
+            format!("{:?}, {:?}", row.ci_low, row.ci_high),
+        ));
     }
     if let Some(p) = row.p_value.filter(|p| !(0.0..=1.0).contains(p)) {
         return Err(("`p_value` must lie in [0, 1]", p.to_string()));
     }
     let sorted = row.flags.windows(2).all(|pair| pair[0] < pair[1]);
     if !sorted || row.flags.iter().any(|f| f.is_empty() || f.contains(';')) {
-        return Err(("`flags` must be sorted words without `;`, each once", format!("{:?}", row.flags)));
+        return Err((
+            "`flags` must be sorted words without `;`, each once",
+            format!("{:?}", row.flags),
+        ));
     }
     if u64::from(row.n_pos) + u64::from(row.n_neg) > u64::from(row.n) {
-        return Err(("`n` must be at least `n_pos` plus `n_neg`", format!("{} < {} + {}", row.n, row.n_pos, row.n_neg)));
+        return Err((
+            "`n` must be at least `n_pos` plus `n_neg`",
+            format!("{} < {} + {}", row.n, row.n_pos, row.n_neg),
+        ));
     }
     Ok(())
 }
 
 fn parse(columns: &Columns<'_>, rows: &mut Vec<MetricRow>) -> Result<()> {
-    let names = ["dataset", "task", "method", "model", "track", "subset", "metric"];
-    let named: Vec<_> = names.iter().map(|name| columns.texts(name)).collect::<Result<_>>()?;
+    let names = [
+        "dataset", "task", "method", "model", "track", "subset", "metric",
+    ];
+    let named: Vec<_> = names
+        .iter()
+        .map(|name| columns.texts(name))
+        .collect::<Result<_>>()?;
     let (value, missing) = (columns.floats("value")?, columns.texts("missing")?);
-    let (low, high, p) = (columns.floats("ci_low")?, columns.floats("ci_high")?, columns.floats("p_value")?);
+    let (low, high, p) = (
+        columns.floats("ci_low")?,
+        columns.floats("ci_high")?,
+        columns.floats("p_value")?,
+    );
     let flags = columns.texts("flags")?;
-    let (n, n_pos, n_neg) = (columns.uints("n")?, columns.uints("n_pos")?, columns.uints("n_neg")?);
+    let (n, n_pos, n_neg) = (
+        columns.uints("n")?,
+        columns.uints("n_pos")?,
+        columns.uints("n_neg")?,
+    );
     for i in 0..value.len() {
         let name = |at: usize| columns.must(names[at], i, named[at][i]);
         let flags = columns.must("flags", i, flags[i])?;
@@ -183,7 +239,11 @@ fn parse(columns: &Columns<'_>, rows: &mut Vec<MetricRow>) -> Result<()> {
             ci_low: low[i],
             ci_high: high[i],
             p_value: p[i],
-            flags: flags.split(';').filter(|f| !f.is_empty()).map(str::to_owned).collect(),
+            flags: flags
+                .split(';')
+                .filter(|f| !f.is_empty())
+                .map(str::to_owned)
+                .collect(),
             n: columns.must("n", i, n[i])?,
             n_pos: columns.must("n_pos", i, n_pos[i])?,
             n_neg: columns.must("n_neg", i, n_neg[i])?,
@@ -230,14 +290,21 @@ mod tests {
         let metrics = Metrics::new(vec![row("ece"), absent.clone(), row("auroc")]).expect("sound");
         assert_eq!(metrics.rows[0], absent);
         metrics.write(&file).expect("writes");
-        assert_eq!(Metrics::read(&file, &Limits::default()).expect("reads"), metrics);
+        assert_eq!(
+            Metrics::read(&file, &Limits::default()).expect("reads"),
+            metrics
+        );
         Metrics::default().write(&file).expect("writes none");
-        assert_eq!(Metrics::read(&file, &Limits::default()).expect("reads none"), Metrics::default());
+        assert_eq!(
+            Metrics::read(&file, &Limits::default()).expect("reads none"),
+            Metrics::default()
+        );
     }
 
     #[test]
     fn each_rule_is_checked() {
-        let broken: [(&str, fn(&mut MetricRow)); 9] = [
+        type Spoil = fn(&mut MetricRow);
+        let broken: [(&str, Spoil); 9] = [
             ("empty", |r| r.track.clear()),
             ("finite", |r| r.value = Some(f64::NAN)),
             ("finite", |r| r.ci_high = Some(f64::INFINITY)),
@@ -251,9 +318,14 @@ mod tests {
         for (text, spoil) in broken {
             let mut bad = row("auroc");
             spoil(&mut bad);
-            let error = Metrics::new(vec![row("accuracy"), bad]).expect_err(text).to_string();
+            let error = Metrics::new(vec![row("accuracy"), bad])
+                .expect_err(text)
+                .to_string();
             assert!(error.contains("row ") && error.contains(text), "{error}");
         }
-        assert!(Metrics::new(vec![row("ece"), row("ece")]).is_err(), "the same metric twice");
+        assert!(
+            Metrics::new(vec![row("ece"), row("ece")]).is_err(),
+            "the same metric twice"
+        );
     }
 }

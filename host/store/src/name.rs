@@ -26,7 +26,12 @@ pub struct CellKey {
 impl CellKey {
     /// A cell's key from its four names.
     pub fn new(dataset: &str, task: &str, method: &str, model: &str) -> Self {
-        Self { dataset: dataset.into(), task: task.into(), method: method.into(), model: model.into() }
+        Self {
+            dataset: dataset.into(),
+            task: task.into(),
+            method: method.into(),
+            model: model.into(),
+        }
     }
 
     /// File name without its extension: the four names, escaped and joined by `~`.
@@ -37,7 +42,11 @@ impl CellKey {
 
 impl fmt::Display for CellKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} {}", self.dataset, self.task, self.method, self.model)
+        write!(
+            f,
+            "{} {} {} {}",
+            self.dataset, self.task, self.method, self.model
+        )
     }
 }
 
@@ -50,7 +59,9 @@ pub fn file_stem(parts: &[&str]) -> String {
             stem.push('~');
         }
         for (at, byte) in part.bytes().enumerate() {
-            let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+') || (byte == b'.' && at > 0);
+            let plain = byte.is_ascii_alphanumeric()
+                || matches!(byte, b'_' | b'-' | b'+')
+                || (byte == b'.' && at > 0);
             if plain {
                 stem.push(char::from(byte));
             } else {
@@ -74,8 +85,16 @@ mod tests {
 
     #[test]
     fn a_cells_file_is_readable() {
-        let cell = CellKey::new("idrid", "binary_dr", "linear_probing", "google/vit-large-patch16-224");
-        assert_eq!(cell.file_stem(), "idrid~binary_dr~linear_probing~google%2Fvit-large-patch16-224");
+        let cell = CellKey::new(
+            "idrid",
+            "binary_dr",
+            "linear_probing",
+            "google/vit-large-patch16-224",
+        );
+        assert_eq!(
+            cell.file_stem(),
+            "idrid~binary_dr~linear_probing~google%2Fvit-large-patch16-224"
+        );
         assert_eq!(file_stem(&["..", "a~b", ""]), "%2E.~a%7Eb~");
     }
 

@@ -6,7 +6,10 @@ use crate::{
     error::{Result, StoreError},
     limits::Limits,
     name::CellKey,
-    table::{self, Columns, PLAIN_GROUP, TableReader, TableSpec, bools, floats, optional, required, texts, uints},
+    table::{
+        self, Columns, PLAIN_GROUP, TableReader, TableSpec, bools, floats, optional, required,
+        texts, uints,
+    },
 };
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
@@ -100,19 +103,36 @@ fn spec<'a>(extra: impl Iterator<Item = &'a str>) -> TableSpec {
         optional("text", Utf8),
     ];
     fields.extend(extra.map(|name| optional(&format!("{EXTRA}{name}"), Float64)));
-    TableSpec { name: NAME, version: PREDICTIONS_VERSION, schema: table::schema(fields), rows_per_group: PLAIN_GROUP }
+    TableSpec {
+        name: NAME,
+        version: PREDICTIONS_VERSION,
+        schema: table::schema(fields),
+        rows_per_group: PLAIN_GROUP,
+    }
 }
 
 impl Predictions {
     /// Predictions of `cell`, put in order and checked. `extra` as in the struct.
-    pub fn new(cell: CellKey, rows: Vec<PredictionRow>, extra: Vec<(String, Vec<Option<f64>>)>) -> Result<Self> {
+    pub fn new(
+        cell: CellKey,
+        rows: Vec<PredictionRow>,
+        extra: Vec<(String, Vec<Option<f64>>)>,
+    ) -> Result<Self> {
         if let Some((name, values)) = extra.iter().find(|(_, values)| values.len() != rows.len()) {
-            return Err(StoreError::rule(cell.file_stem(), 0, EXTRA_RULE, misfit(name, values.len(), rows.len())));
+            return Err(StoreError::rule(
+                cell.file_stem(),
+                0,
+                EXTRA_RULE,
+                misfit(name, values.len(), rows.len()),
+            ));
         }
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|&i| (rows[i].sample, rows[i].fold));
         let mut sorted: Vec<Option<PredictionRow>> = rows.into_iter().map(Some).collect();
-        let rows = order.iter().map(|&i| sorted[i].take().expect("an order names each row once")).collect();
+        let rows = order
+            .iter()
+            .map(|&i| sorted[i].take().expect("an order names each row once"))
+            .collect();
         let mut extra: Vec<_> = extra
             .into_iter()
             .map(|(name, values)| (name, order.iter().map(|&i| values[i]).collect()))
@@ -133,7 +153,12 @@ impl Predictions {
         let cell = &self.cell;
         let names = [&cell.dataset, &cell.task, &cell.method, &cell.model];
         if names.iter().any(|name| name.is_empty()) {
-            return Err(StoreError::rule(file, 0, "a cell's four names must not be empty", cell));
+            return Err(StoreError::rule(
+                file,
+                0,
+                "a cell's four names must not be empty",
+                cell,
+            ));
         }
         if self.rows.is_empty() {
             return Err(StoreError::rule(file, 0, NOT_EMPTY, "none"));
@@ -145,20 +170,43 @@ impl Predictions {
             let place = (row.sample, row.fold);
             if last.is_some_and(|last| last >= place) {
                 let rule = "rows must be sorted by `sample` and `fold`, each pair once";
-                return Err(StoreError::rule(file, i, rule, format!("sample {} ({})", row.sample, row.fold.as_str())));
+                return Err(StoreError::rule(
+                    file,
+                    i,
+                    rule,
+                    format!("sample {} ({})", row.sample, row.fold.as_str()),
+                ));
             }
             last = Some(place);
             if !seen.insert((row.fold, row.id.as_str())) {
-                return Err(StoreError::rule(file, i, "`id` must be unique within its fold", format!("`{}` again", row.id)));
+                return Err(StoreError::rule(
+                    file,
+                    i,
+                    "`id` must be unique within its fold",
+                    format!("`{}` again", row.id),
+                ));
             }
         }
         for (n, (name, values)) in self.extra.iter().enumerate() {
             let twice = self.extra[..n].iter().any(|(other, _)| other == name);
             if name.is_empty() || twice || values.len() != self.rows.len() {
-                return Err(StoreError::rule(file, 0, EXTRA_RULE, misfit(name, values.len(), self.rows.len())));
+                return Err(StoreError::rule(
+                    file,
+                    0,
+                    EXTRA_RULE,
+                    misfit(name, values.len(), self.rows.len()),
+                ));
             }
-            if let Some(i) = values.iter().position(|v| v.is_some_and(|v| !v.is_finite())) {
-                return Err(StoreError::rule(file, i, "an extra number must be finite or missing", format!("{:?} in `{name}`", values[i])));
+            if let Some(i) = values
+                .iter()
+                .position(|v| v.is_some_and(|v| !v.is_finite()))
+            {
+                return Err(StoreError::rule(
+                    file,
+                    i,
+                    "an extra number must be finite or missing",
+                    format!("{:?} in `{name}`", values[i]),
+                ));
             }
         }
         Ok(())
@@ -193,18 +241,28 @@ impl Predictions {
                 texts(rows.iter().map(|r| r.reason.as_deref())),
                 texts(rows.iter().map(|r| r.text.as_deref())),
             ];
-            columns.extend(self.extra.iter().map(|(_, values)| floats(values[range.clone()].iter().copied())));
-            RecordBatch::try_new(Arc::clone(&spec.schema), columns).expect("columns follow the schema")
+            columns.extend(
+                self.extra
+                    .iter()
+                    .map(|(_, values)| floats(values[range.clone()].iter().copied())),
+            );
+            RecordBatch::try_new(Arc::clone(&spec.schema), columns)
+                .expect("columns follow the schema")
         })
     }
 
     /// Read one cell's table and check it: it must hold exactly one cell.
     pub fn read(file: &Path, limits: &Limits) -> Result<Self> {
         let reader = TableReader::open(file, NAME, PREDICTIONS_VERSION, limits)?;
-        let names: Vec<String> =
-            reader.schema().fields().iter().filter_map(|f| f.name().strip_prefix(EXTRA).map(str::to_owned)).collect();
+        let names: Vec<String> = reader
+            .schema()
+            .fields()
+            .iter()
+            .filter_map(|f| f.name().strip_prefix(EXTRA).map(str::to_owned))
+            .collect();
         let spec = spec(names.iter().map(String::as_str));
-        let mut extra: Vec<(String, Vec<Option<f64>>)> = names.into_iter().map(|name| (name, Vec::new())).collect();
+        let mut extra: Vec<(String, Vec<Option<f64>>)> =
+            names.into_iter().map(|name| (name, Vec::new())).collect();
         let mut cell = None;
         let rows = table::read_all(&reader, &spec, |columns, rows| {
             for (name, values) in &mut extra {
@@ -228,19 +286,32 @@ fn check_row(row: &PredictionRow) -> Result<(), (&'static str, String)> {
         return Err(("`id` must not be empty", "nothing".into()));
     }
     if let Some(score) = row.score.filter(|s| !(0.0..=1.0).contains(s)) {
-        return Err(("`score` must be finite and lie in [0, 1]", score.to_string()));
+        return Err((
+            "`score` must be finite and lie in [0, 1]",
+            score.to_string(),
+        ));
     }
     let there = (row.score.is_some(), row.predicted.is_some());
     let (rule, holds) = match row.outcome {
-        Outcome::Ok => ("an `ok` row must have `score` and `predicted`", there == (true, true)),
-        Outcome::Unparseable | Outcome::Refused => ("an `unparseable` or `refused` row must not have `predicted`", !there.1),
+        Outcome::Ok => (
+            "an `ok` row must have `score` and `predicted`",
+            there == (true, true),
+        ),
+        Outcome::Unparseable | Outcome::Refused => (
+            "an `unparseable` or `refused` row must not have `predicted`",
+            !there.1,
+        ),
         Outcome::ScoreUnavailable => ("a `score_unavailable` row must not have `score`", !there.0),
-        Outcome::ImageError | Outcome::ModelError => {
-            ("an error row must have neither `score` nor `predicted`", there == (false, false))
-        }
+        Outcome::ImageError | Outcome::ModelError => (
+            "an error row must have neither `score` nor `predicted`",
+            there == (false, false),
+        ),
     };
     if !holds {
-        return Err((rule, format!("score {:?}, predicted {:?}", row.score, row.predicted)));
+        return Err((
+            rule,
+            format!("score {:?}, predicted {:?}", row.score, row.predicted),
+        ));
     }
     if row.outcome.is_error() && row.reason.as_deref().unwrap_or_default().is_empty() {
         return Err(("an error row must have a `reason`", "none".into()));
@@ -248,17 +319,31 @@ fn check_row(row: &PredictionRow) -> Result<(), (&'static str, String)> {
     Ok(())
 }
 
-fn parse(columns: &Columns<'_>, one: &mut Option<CellKey>, rows: &mut Vec<PredictionRow>) -> Result<()> {
+fn parse(
+    columns: &Columns<'_>,
+    one: &mut Option<CellKey>,
+    rows: &mut Vec<PredictionRow>,
+) -> Result<()> {
     let (dataset, task) = (columns.texts("dataset")?, columns.texts("task")?);
     let (method, model) = (columns.texts("method")?, columns.texts("model")?);
-    let (sample, id, fold) = (columns.uints("sample")?, columns.texts("id")?, columns.texts("fold")?);
+    let (sample, id, fold) = (
+        columns.uints("sample")?,
+        columns.texts("id")?,
+        columns.texts("fold")?,
+    );
     let (split, patient) = (columns.texts("split")?, columns.texts("patient")?);
     let (label, published) = (columns.bools("label")?, columns.bools("published_label")?);
     let (score, predicted) = (columns.floats("score")?, columns.bools("predicted")?);
-    let (outcome, reason, text) = (columns.texts("outcome")?, columns.texts("reason")?, columns.texts("text")?);
+    let (outcome, reason, text) = (
+        columns.texts("outcome")?,
+        columns.texts("reason")?,
+        columns.texts("text")?,
+    );
     let own = |text: Option<&str>| text.map(str::to_owned);
     for i in 0..sample.len() {
-        let rule = |rule, found: &str| StoreError::rule(columns.file, columns.base + i, rule, format!("`{found}`"));
+        let rule = |rule, found: &str| {
+            StoreError::rule(columns.file, columns.base + i, rule, format!("`{found}`"))
+        };
         let names = [
             columns.must("dataset", i, dataset[i])?,
             columns.must("task", i, task[i])?,

@@ -5,7 +5,10 @@ use crate::{
     error::{Result, StoreError},
     hash::ContentHash,
     limits::Limits,
-    table::{self, Columns, PLAIN_GROUP, TableReader, TableSpec, bools, floats, ints, optional, required, texts, uints},
+    table::{
+        self, Columns, PLAIN_GROUP, TableReader, TableSpec, bools, floats, ints, optional,
+        required, texts, uints,
+    },
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field};
@@ -97,9 +100,18 @@ fn fixed_fields() -> Vec<Field> {
 fn spec(tasks: &BTreeSet<String>) -> TableSpec {
     let mut fields = fixed_fields();
     for prefix in [LABEL, PUBLISHED] {
-        fields.extend(tasks.iter().map(|task| optional(&format!("{prefix}{task}"), DataType::Boolean)));
+        fields.extend(
+            tasks
+                .iter()
+                .map(|task| optional(&format!("{prefix}{task}"), DataType::Boolean)),
+        );
     }
-    TableSpec { name: NAME, version: RECORDS_VERSION, schema: table::schema(fields), rows_per_group: PLAIN_GROUP }
+    TableSpec {
+        name: NAME,
+        version: RECORDS_VERSION,
+        schema: table::schema(fields),
+        rows_per_group: PLAIN_GROUP,
+    }
 }
 
 impl Records {
@@ -107,12 +119,20 @@ impl Records {
     pub fn check(&self, file: &Path) -> Result<()> {
         let mut seen = HashSet::new();
         for (i, row) in self.rows.iter().enumerate() {
-            let rule = |rule, found: &dyn ToString| Err(StoreError::rule(file, i, rule, found.to_string()));
+            let rule = |rule, found: &dyn ToString| {
+                Err(StoreError::rule(file, i, rule, found.to_string()))
+            };
             if row.dataset.is_empty() || row.id.is_empty() {
-                return rule("`dataset` and `id` must not be empty", &format!("`{}` and `{}`", row.dataset, row.id));
+                return rule(
+                    "`dataset` and `id` must not be empty",
+                    &format!("`{}` and `{}`", row.dataset, row.id),
+                );
             }
             if !seen.insert((&row.dataset, &row.id)) {
-                return rule("`id` must be unique within its dataset", &format!("`{}` again", row.id));
+                return rule(
+                    "`id` must be unique within its dataset",
+                    &format!("`{}` again", row.id),
+                );
             }
             if let Some(grade) = row.grade.filter(|g| !(0..=4).contains(g)) {
                 return rule("`grade` must lie in [0, 4]", &grade);
@@ -121,17 +141,41 @@ impl Records {
                 return rule("`age` must lie in [0, 150] years", &age);
             }
             for (value, allowed, text) in [
-                (&row.split, &["train", "validation", "test"][..], "`split` must be `train`, `validation` or `test`"),
-                (&row.eye, &["left", "right"], "`eye` must be `left` or `right`"),
-                (&row.sex, &["female", "male"], "`sex` must be `female` or `male`"),
-                (&row.quality, &["good", "poor"], "`quality` must be `good` or `poor`"),
+                (
+                    &row.split,
+                    &["train", "validation", "test"][..],
+                    "`split` must be `train`, `validation` or `test`",
+                ),
+                (
+                    &row.eye,
+                    &["left", "right"],
+                    "`eye` must be `left` or `right`",
+                ),
+                (
+                    &row.sex,
+                    &["female", "male"],
+                    "`sex` must be `female` or `male`",
+                ),
+                (
+                    &row.quality,
+                    &["good", "poor"],
+                    "`quality` must be `good` or `poor`",
+                ),
             ] {
                 if let Some(value) = value.as_deref().filter(|v| !allowed.contains(v)) {
                     return rule(text, &format!("`{value}`"));
                 }
             }
-            if let Some(task) = row.labels.keys().chain(row.published_labels.keys()).find(|t| !self.tasks.contains(*t)) {
-                return rule("a label must belong to one of the table's tasks", &format!("`{task}`"));
+            if let Some(task) = row
+                .labels
+                .keys()
+                .chain(row.published_labels.keys())
+                .find(|t| !self.tasks.contains(*t))
+            {
+                return rule(
+                    "a label must belong to one of the table's tasks",
+                    &format!("`{task}`"),
+                );
             }
         }
         Ok(())
@@ -143,8 +187,12 @@ impl Records {
         let spec = spec(&self.tasks);
         table::write_table(file, &spec, self.rows.len(), |range| {
             let rows = &self.rows[range.clone()];
-            let text = |get: fn(&Record) -> &Option<String>| texts(rows.iter().map(|r| get(r).as_deref()));
-            let hashes: Vec<_> = rows.iter().map(|r| r.content_hash.map(|h| h.to_string())).collect();
+            let text =
+                |get: fn(&Record) -> &Option<String>| texts(rows.iter().map(|r| get(r).as_deref()));
+            let hashes: Vec<_> = rows
+                .iter()
+                .map(|r| r.content_hash.map(|h| h.to_string()))
+                .collect();
             let mut columns: Vec<ArrayRef> = vec![
                 uints(range.map(|i| Some(i as u32))),
                 texts(rows.iter().map(|r| Some(r.dataset.as_str()))),
@@ -164,16 +212,30 @@ impl Records {
                 uints(rows.iter().map(|r| r.height)),
                 text(|r| &r.extra),
             ];
-            columns.extend(self.tasks.iter().map(|task| bools(rows.iter().map(|r| r.labels.get(task).copied()))));
-            columns.extend(self.tasks.iter().map(|task| bools(rows.iter().map(|r| r.published_labels.get(task).copied()))));
-            RecordBatch::try_new(Arc::clone(&spec.schema), columns).expect("columns follow the schema")
+            columns.extend(
+                self.tasks
+                    .iter()
+                    .map(|task| bools(rows.iter().map(|r| r.labels.get(task).copied()))),
+            );
+            columns.extend(
+                self.tasks
+                    .iter()
+                    .map(|task| bools(rows.iter().map(|r| r.published_labels.get(task).copied()))),
+            );
+            RecordBatch::try_new(Arc::clone(&spec.schema), columns)
+                .expect("columns follow the schema")
         })
     }
 
     /// Read the table and check it.
     pub fn read(file: &Path, limits: &Limits) -> Result<Self> {
         let reader = TableReader::open(file, NAME, RECORDS_VERSION, limits)?;
-        let tasks = reader.schema().fields().iter().filter_map(|f| f.name().strip_prefix(LABEL).map(str::to_owned)).collect();
+        let tasks = reader
+            .schema()
+            .fields()
+            .iter()
+            .filter_map(|f| f.name().strip_prefix(LABEL).map(str::to_owned))
+            .collect();
         let spec = spec(&tasks);
         let rows = table::read_all(&reader, &spec, |columns, rows| parse(columns, &tasks, rows))?;
         let records = Self { tasks, rows };
@@ -188,25 +250,48 @@ fn parse(columns: &Columns<'_>, tasks: &BTreeSet<String>, rows: &mut Vec<Record>
     let (path, hash) = (columns.texts("path")?, columns.texts("content_hash")?);
     let (source_split, split) = (columns.texts("source_split")?, columns.texts("split")?);
     let (patient, eye) = (columns.texts("patient")?, columns.texts("eye")?);
-    let (grade, edema, age) = (columns.ints("grade")?, columns.bools("edema")?, columns.floats("age")?);
+    let (grade, edema, age) = (
+        columns.ints("grade")?,
+        columns.bools("edema")?,
+        columns.floats("age")?,
+    );
     let (sex, quality) = (columns.texts("sex")?, columns.texts("quality")?);
-    let (width, height, extra) = (columns.uints("width")?, columns.uints("height")?, columns.texts("extra")?);
+    let (width, height, extra) = (
+        columns.uints("width")?,
+        columns.uints("height")?,
+        columns.texts("extra")?,
+    );
     let labels = |prefix: &str| -> Result<Vec<(String, Vec<Option<bool>>)>> {
-        tasks.iter().map(|task| Ok((task.clone(), columns.bools(&format!("{prefix}{task}"))?))).collect()
+        tasks
+            .iter()
+            .map(|task| Ok((task.clone(), columns.bools(&format!("{prefix}{task}"))?)))
+            .collect()
     };
     let (ours, published) = (labels(LABEL)?, labels(PUBLISHED)?);
     let known = |of: &[(String, Vec<Option<bool>>)], i: usize| {
-        of.iter().filter_map(|(task, values)| Some((task.clone(), values[i]?))).collect()
+        of.iter()
+            .filter_map(|(task, values)| Some((task.clone(), values[i]?)))
+            .collect()
     };
     let own = |text: Option<&str>| text.map(str::to_owned);
     for (i, sample) in samples.into_iter().enumerate() {
         let row = columns.base + i;
         if sample.map(|s| s as usize) != Some(row) {
-            return Err(StoreError::rule(columns.file, row, "`sample` must be the row's number", format!("{sample:?}")));
+            return Err(StoreError::rule(
+                columns.file,
+                row,
+                "`sample` must be the row's number",
+                format!("{sample:?}"),
+            ));
         }
         let content_hash = hash[i].map(str::parse).transpose().map_err(|_| {
             let rule = "`content_hash` must be 64 lower-case hexadecimal digits";
-            StoreError::rule(columns.file, row, rule, format!("`{}`", hash[i].unwrap_or_default()))
+            StoreError::rule(
+                columns.file,
+                row,
+                rule,
+                format!("`{}`", hash[i].unwrap_or_default()),
+            )
         })?;
         rows.push(Record {
             dataset: columns.must("dataset", i, dataset[i])?.into(),
@@ -255,10 +340,20 @@ mod tests {
             height: Some(2848),
             extra: Some("{\"boxes\":[]}".into()),
             labels: BTreeMap::from([("binary_dr".into(), true)]),
-            published_labels: BTreeMap::from([("binary_dr".into(), true), ("glaucoma".into(), false)]),
+            published_labels: BTreeMap::from([
+                ("binary_dr".into(), true),
+                ("glaucoma".into(), false),
+            ]),
         };
-        let bare = Record { dataset: "idrid".into(), id: "é\n\"".into(), ..Record::default() };
-        Records { tasks: ["binary_dr", "glaucoma"].map(str::to_owned).into(), rows: vec![full, bare] }
+        let bare = Record {
+            dataset: "idrid".into(),
+            id: "é\n\"".into(),
+            ..Record::default()
+        };
+        Records {
+            tasks: ["binary_dr", "glaucoma"].map(str::to_owned).into(),
+            rows: vec![full, bare],
+        }
     }
 
     #[test]
@@ -266,15 +361,22 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("records.parquet");
         records().write(&file).expect("writes");
-        assert_eq!(Records::read(&file, &Limits::default()).expect("reads"), records());
+        assert_eq!(
+            Records::read(&file, &Limits::default()).expect("reads"),
+            records()
+        );
         let none = Records::default();
         none.write(&file).expect("writes none");
-        assert_eq!(Records::read(&file, &Limits::default()).expect("reads none"), none);
+        assert_eq!(
+            Records::read(&file, &Limits::default()).expect("reads none"),
+            none
+        );
     }
 
     #[test]
     fn each_rule_names_row_and_value() {
-        let broken: [(&str, fn(&mut Record)); 9] = [
+        type Spoil = fn(&mut Record);
+        let broken: [(&str, Spoil); 9] = [
             ("unique", |r| r.id = "a".into()),
             ("empty", |r| r.id.clear()),
             ("[0, 4]", |r| r.grade = Some(5)),
@@ -289,7 +391,11 @@ mod tests {
             let mut records = records();
             spoil(&mut records.rows[1]);
             let error = records.check(Path::new("r")).expect_err(text);
-            assert!(matches!(error, StoreError::Rule { row: 1, .. }) && error.to_string().contains(text), "{error}");
+            assert!(
+                matches!(error, StoreError::Rule { row: 1, .. })
+                    && error.to_string().contains(text),
+                "{error}"
+            );
         }
     }
 }

@@ -13,7 +13,10 @@
 
 use crate::{
     answer::{AnswerFile, AnswerLog, AnswerLogOptions, Answers},
-    atomic::{create_private_folder, is_temporary, make_private, read_capped, sweep, sync_parent, write_atomic},
+    atomic::{
+        create_private_folder, is_temporary, make_private, read_capped, sweep, sync_parent,
+        write_atomic,
+    },
     error::{Result, StoreError},
     limits::Limits,
     lock::RunLock,
@@ -68,20 +71,41 @@ impl RunView {
     pub fn open_with(path: &Path, limits: Limits) -> Result<Self> {
         let file = path.join("run.json");
         if path.is_dir() && !file.exists() {
-            return Err(StoreError::NotARun { path: path.into(), what: "it has no `run.json`".into() });
+            return Err(StoreError::NotARun {
+                path: path.into(),
+                what: "it has no `run.json`".into(),
+            });
         }
         let bytes = read_capped(&file, &limits)?;
         // Version before shape: another version may well have other fields.
-        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| StoreError::damaged(&file, e))?;
-        let field = |name: &str| value.get(name).map_or("none".to_owned(), |v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|e| StoreError::damaged(&file, e))?;
+        let field = |name: &str| {
+            value.get(name).map_or("none".to_owned(), |v| {
+                v.as_str().map_or_else(|| v.to_string(), str::to_owned)
+            })
+        };
         if field("schema") != SCHEMA {
-            return Err(StoreError::SchemaName { file, expected: SCHEMA.into(), found: field("schema") });
+            return Err(StoreError::SchemaName {
+                file,
+                expected: SCHEMA.into(),
+                found: field("schema"),
+            });
         }
         if field("schema_version") != VERSION.to_string() {
-            return Err(StoreError::SchemaVersion { file, expected: VERSION, found: field("schema_version") });
+            return Err(StoreError::SchemaVersion {
+                file,
+                expected: VERSION,
+                found: field("schema_version"),
+            });
         }
-        let run: RunFile = serde_json::from_value(value).map_err(|e| StoreError::damaged(&file, e))?;
-        Ok(Self { path: path.into(), manifest: run.identity, limits })
+        let run: RunFile =
+            serde_json::from_value(value).map_err(|e| StoreError::damaged(&file, e))?;
+        Ok(Self {
+            path: path.into(),
+            manifest: run.identity,
+            limits,
+        })
     }
 
     /// The folder.
@@ -101,12 +125,16 @@ impl RunView {
 
     /// Where the finished answers called `name` are, or will be.
     pub fn answers_path(&self, name: &str) -> PathBuf {
-        self.path.join("answers").join(format!("{}.parquet", file_stem(&[name])))
+        self.path
+            .join("answers")
+            .join(format!("{}.parquet", file_stem(&[name])))
     }
 
     /// Where a cell's predictions are, or will be.
     pub fn predictions_path(&self, cell: &CellKey) -> PathBuf {
-        self.path.join("predictions").join(format!("{}.parquet", cell.file_stem()))
+        self.path
+            .join("predictions")
+            .join(format!("{}.parquet", cell.file_stem()))
     }
 
     /// Where the metrics are.
@@ -141,7 +169,10 @@ impl RunView {
 
     /// Predictions of each cell, one in memory at a time, in order of file name.
     pub fn all_predictions(&self) -> Result<impl Iterator<Item = Result<Predictions>>> {
-        Ok(self.prediction_files()?.into_iter().map(|file| self.read_predictions(&file)))
+        Ok(self
+            .prediction_files()?
+            .into_iter()
+            .map(|file| self.read_predictions(&file)))
     }
 
     fn read_predictions(&self, file: &Path) -> Result<Predictions> {
@@ -149,7 +180,12 @@ impl RunView {
         let stem = predictions.cell.file_stem();
         if file.file_stem().and_then(|s| s.to_str()) != Some(stem.as_str()) {
             let rule = "a predictions file must bear the name of its cell";
-            return Err(StoreError::rule(file, 0, rule, format!("the cell `{}`", predictions.cell)));
+            return Err(StoreError::rule(
+                file,
+                0,
+                rule,
+                format!("the cell `{}`", predictions.cell),
+            ));
         }
         Ok(predictions)
     }
@@ -171,7 +207,8 @@ impl RunView {
 
     fn text(&self, name: &str) -> Result<String> {
         let file = self.path.join(name);
-        String::from_utf8(read_capped(&file, &self.limits)?).map_err(|e| StoreError::damaged(file, e))
+        String::from_utf8(read_capped(&file, &self.limits)?)
+            .map_err(|e| StoreError::damaged(file, e))
     }
 }
 
@@ -184,7 +221,10 @@ impl RunFolder {
         create_private_folder(path)?;
         if !path.join("run.json").exists() {
             if let Some(other) = foreign(path)? {
-                return Err(StoreError::NotARun { path: path.into(), what: format!("it has no `run.json` but holds `{other}`") });
+                return Err(StoreError::NotARun {
+                    path: path.into(),
+                    what: format!("it has no `run.json` but holds `{other}`"),
+                });
             }
             make_private(path)?;
         }
@@ -194,23 +234,41 @@ impl RunFolder {
         let view = if resumed {
             let view = RunView::open(path)?;
             if let Some(difference) = view.manifest.first_difference(manifest) {
-                let (field, expected, found) = (difference.field, difference.expected, difference.found);
-                return Err(StoreError::IdentityDiffers { path: path.into(), field, expected, found });
+                let (field, expected, found) =
+                    (difference.field, difference.expected, difference.found);
+                return Err(StoreError::IdentityDiffers {
+                    path: path.into(),
+                    field,
+                    expected,
+                    found,
+                });
             }
             view
         } else {
-            let run = RunFile { schema: SCHEMA.into(), schema_version: VERSION, identity: manifest.clone() };
+            let run = RunFile {
+                schema: SCHEMA.into(),
+                schema_version: VERSION,
+                identity: manifest.clone(),
+            };
             let mut text = serde_json::to_string_pretty(&run).expect("a manifest is JSON");
             text.push('\n');
             write_atomic(&path.join("run.json"), text.as_bytes())?;
-            RunView { path: path.into(), manifest: manifest.clone(), limits: Limits::default() }
+            RunView {
+                path: path.into(),
+                manifest: manifest.clone(),
+                limits: Limits::default(),
+            }
         };
         for folder in ["answers", "predictions"] {
             create_private_folder(&path.join(folder))?;
             sweep(&path.join(folder), Duration::ZERO);
         }
         sweep(path, Duration::ZERO);
-        Ok(Self { view, resumed, _lock: lock })
+        Ok(Self {
+            view,
+            resumed,
+            _lock: lock,
+        })
     }
 
     /// The folder was there before.
@@ -235,7 +293,11 @@ impl RunFolder {
         if finished.exists() {
             let file = AnswerFile::open(&finished, &self.limits)?;
             if file.dim() != dim {
-                return Err(StoreError::Width { file: finished, expected: dim, found: file.dim() });
+                return Err(StoreError::Width {
+                    file: finished,
+                    expected: dim,
+                    found: file.dim(),
+                });
             }
             // Killed after the rename: the log has done its work.
             remove(&log)?;
@@ -291,7 +353,11 @@ fn foreign(path: &Path) -> Result<Option<String>> {
     }
     names.sort();
     // Another process may have become the owner since the caller looked; the lock will tell.
-    Ok(names.iter().all(|n| n != "run.json").then(|| names.into_iter().next()).flatten())
+    Ok(names
+        .iter()
+        .all(|n| n != "run.json")
+        .then(|| names.into_iter().next())
+        .flatten())
 }
 
 fn list(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -326,16 +392,38 @@ mod tests {
         let path = folder.path().join("deep/run");
         let run = RunFolder::create_or_resume(&path, &sample()).expect("starts");
         assert!(!run.resumed());
-        assert!(matches!(RunFolder::create_or_resume(&path, &sample()), Err(StoreError::Locked { .. })));
+        assert!(matches!(
+            RunFolder::create_or_resume(&path, &sample()),
+            Err(StoreError::Locked { .. })
+        ));
         drop(run);
-        assert!(RunFolder::create_or_resume(&path, &sample()).expect("resumes").resumed());
+        assert!(
+            RunFolder::create_or_resume(&path, &sample())
+                .expect("resumes")
+                .resumed()
+        );
         let mut other = sample();
         other.seeds.insert("bootstrap".into(), 14);
         let error = RunFolder::create_or_resume(&path, &other).expect_err("another run");
-        assert!(error.to_string().ends_with("`seeds.bootstrap` differs: expected 13, found 14"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with("`seeds.bootstrap` differs: expected 13, found 14"),
+            "{error}"
+        );
         assert_eq!(RunView::open(&path).expect("reads").manifest(), &sample());
-        for (name, mode) in [("", 0o700), ("answers", 0o700), ("predictions", 0o700), ("run.json", 0o600), ("lock", 0o600)] {
-            let found = fs::metadata(path.join(name)).expect("there").permissions().mode() & 0o777;
+        for (name, mode) in [
+            ("", 0o700),
+            ("answers", 0o700),
+            ("predictions", 0o700),
+            ("run.json", 0o600),
+            ("lock", 0o600),
+        ] {
+            let found = fs::metadata(path.join(name))
+                .expect("there")
+                .permissions()
+                .mode()
+                & 0o777;
             assert_eq!(found, mode, "{name}");
         }
     }
@@ -345,8 +433,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         fs::write(folder.path().join("thesis.tex"), "x").expect("writes");
         let error = RunFolder::create_or_resume(folder.path(), &sample()).expect_err("not ours");
-        assert!(error.to_string().contains("`thesis.tex`") && error.hint().is_some(), "{error}");
-        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 1, "nothing added");
+        assert!(
+            error.to_string().contains("`thesis.tex`") && error.hint().is_some(),
+            "{error}"
+        );
+        assert_eq!(
+            fs::read_dir(folder.path()).expect("lists").count(),
+            1,
+            "nothing added"
+        );
     }
 
     #[test]
@@ -360,11 +455,23 @@ mod tests {
             fs::write(&file, text.replacen(from, to, 1)).expect("writes");
             RunView::open(&path).expect_err("spoilt")
         };
-        assert!(matches!(spoil("\"schema_version\": 1", "\"schema_version\": 2"), StoreError::SchemaVersion { expected: 1, .. }));
-        assert!(matches!(spoil("focus.run", "focus.fun"), StoreError::SchemaName { .. }));
-        assert!(matches!(spoil("\"tasks\"", "\"tusks\""), StoreError::Damaged { .. }));
+        assert!(matches!(
+            spoil("\"schema_version\": 1", "\"schema_version\": 2"),
+            StoreError::SchemaVersion { expected: 1, .. }
+        ));
+        assert!(matches!(
+            spoil("focus.run", "focus.fun"),
+            StoreError::SchemaName { .. }
+        ));
+        assert!(matches!(
+            spoil("\"tasks\"", "\"tusks\""),
+            StoreError::Damaged { .. }
+        ));
         assert!(matches!(spoil("{", ""), StoreError::Damaged { .. }));
-        assert!(matches!(RunView::open(folder.path()), Err(StoreError::NotARun { .. })));
+        assert!(matches!(
+            RunView::open(folder.path()),
+            Err(StoreError::NotARun { .. })
+        ));
     }
 
     #[test]
@@ -377,6 +484,11 @@ mod tests {
         drop(run);
         let run = RunFolder::create_or_resume(folder.path(), &sample()).expect("resumes");
         assert!(run.prediction_files().expect("lists").is_empty());
-        assert_eq!(fs::read_dir(folder.path().join("predictions")).expect("lists").count(), 0);
+        assert_eq!(
+            fs::read_dir(folder.path().join("predictions"))
+                .expect("lists")
+                .count(),
+            0
+        );
     }
 }

@@ -18,43 +18,74 @@ pub struct AnswerBatch {
 
 impl AnswerBatch {
     // `base` is the number of the batch's first row in `file`.
-    pub(crate) fn checked(file: &Path, base: usize, batch: RecordBatch, dim: usize, string_bytes: usize) -> Result<Self> {
+    pub(crate) fn checked(
+        file: &Path,
+        base: usize,
+        batch: RecordBatch,
+        dim: usize,
+        string_bytes: usize,
+    ) -> Result<Self> {
         let schema = answer_schema(dim);
         for field in schema.fields() {
             let column = batch.column_by_name(field.name());
-            if column.is_some_and(|c| c.data_type() == field.data_type() && (field.is_nullable() || c.null_count() == 0)) {
+            if column.is_some_and(|c| {
+                c.data_type() == field.data_type() && (field.is_nullable() || c.null_count() == 0)
+            }) {
                 continue;
             }
-            let found = column.map_or("nothing".into(), |c| format!("{} with {} nulls", c.data_type(), c.null_count()));
+            let found = column.map_or("nothing".into(), |c| {
+                format!("{} with {} nulls", c.data_type(), c.null_count())
+            });
             let expected = field.data_type().to_string();
-            return Err(StoreError::ColumnType { file: file.into(), column: field.name().clone(), expected, found });
+            return Err(StoreError::ColumnType {
+                file: file.into(),
+                column: field.name().clone(),
+                expected,
+                found,
+            });
         }
-        let columns = Columns { file, base, batch: &batch, string_bytes };
+        let columns = Columns {
+            file,
+            base,
+            batch: &batch,
+            string_bytes,
+        };
         let (outcomes, reasons) = (columns.texts("outcome")?, columns.texts("reason")?);
         let hashes = columns.texts("content_hash")?;
         columns.texts("id")?;
         columns.texts("message")?;
         let (lists, values) = columns.embeddings("embedding")?;
-        let whole = Self { batch: batch.clone(), dim };
+        let whole = Self {
+            batch: batch.clone(),
+            dim,
+        };
         for row in 0..batch.num_rows() {
             let rule = |rule, found: String| StoreError::rule(file, base + row, rule, found);
             let word = outcomes[row].unwrap_or_default();
-            let outcome = Outcome::parse(word).ok_or_else(|| rule(Outcome::RULE, format!("`{word}`")))?;
+            let outcome =
+                Outcome::parse(word).ok_or_else(|| rule(Outcome::RULE, format!("`{word}`")))?;
             // Under a missing embedding Parquet gives missing values; in one that is there none may be.
             let start = lists.value_offset_at(row);
             if lists.is_valid(row) && (start..start + dim).any(|i| values.is_null(i)) {
                 return Err(rule(RULE_FINITE, "a missing value".into()));
             }
-            check(outcome, reasons[row], whole.embedding(row), dim).map_err(|(text, found)| rule(text, found))?;
+            check(outcome, reasons[row], whole.embedding(row), dim)
+                .map_err(|(text, found)| rule(text, found))?;
             if let Some(bad) = hashes[row].filter(|h| h.parse::<ContentHash>().is_err()) {
-                return Err(rule("`content_hash` must be 64 lower-case hexadecimal digits", format!("`{bad}`")));
+                return Err(rule(
+                    "`content_hash` must be 64 lower-case hexadecimal digits",
+                    format!("`{bad}`"),
+                ));
             }
         }
         Ok(whole)
     }
 
     fn column<A: Array + 'static>(&self, name: &str) -> &A {
-        let column = self.batch.column_by_name(name).expect("columns were checked");
+        let column = self
+            .batch
+            .column_by_name(name)
+            .expect("columns were checked");
         column.as_any().downcast_ref().expect("types were checked")
     }
 
@@ -95,7 +126,8 @@ impl AnswerBatch {
 
     /// How it went.
     pub fn outcome(&self, row: usize) -> Outcome {
-        Outcome::parse(self.text("outcome", row).unwrap_or_default()).expect("outcomes were checked")
+        Outcome::parse(self.text("outcome", row).unwrap_or_default())
+            .expect("outcomes were checked")
     }
 
     /// Kind of failure.
@@ -111,9 +143,15 @@ impl AnswerBatch {
     /// The embedding, where the outcome is `ok`.
     pub fn embedding(&self, row: usize) -> Option<&[f32]> {
         let lists: &FixedSizeListArray = self.column("embedding");
-        let values = lists.values().as_any().downcast_ref::<Float32Array>().expect("types were checked");
+        let values = lists
+            .values()
+            .as_any()
+            .downcast_ref::<Float32Array>()
+            .expect("types were checked");
         let start = lists.value_offset_at(row);
-        lists.is_valid(row).then(|| &values.values()[start..start + self.dim])
+        lists
+            .is_valid(row)
+            .then(|| &values.values()[start..start + self.dim])
     }
 
     /// A row of its own.

@@ -21,7 +21,10 @@ impl AnswerLog {
         for group in index.chunks(spec.rows_per_group) {
             let mut by_frame: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
             for (place, (_, frame, row)) in group.iter().enumerate() {
-                by_frame.entry(*frame).or_default().push((place, *row as usize));
+                by_frame
+                    .entry(*frame)
+                    .or_default()
+                    .push((place, *row as usize));
             }
             let mut rows: Vec<Option<AnswerRow>> = vec![None; group.len()];
             for (frame, wanted) in by_frame {
@@ -30,7 +33,10 @@ impl AnswerLog {
                     rows[place] = Some(batch.row(row));
                 }
             }
-            let rows: Vec<AnswerRow> = rows.into_iter().map(|row| row.expect("the index names each row")).collect();
+            let rows: Vec<AnswerRow> = rows
+                .into_iter()
+                .map(|row| row.expect("the index names each row"))
+                .collect();
             encoder.write(&to_batch(&self.schema, self.dim, &rows))?;
         }
         encoder.finish()?.commit()?;

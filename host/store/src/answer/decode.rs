@@ -9,8 +9,13 @@ use crate::{
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::{
-    MessageHeader, convert::try_schema_from_ipc_buffer, reader::read_record_batch, root_as_message,
-    writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions, write_message},
+    MessageHeader,
+    convert::try_schema_from_ipc_buffer,
+    reader::read_record_batch,
+    root_as_message,
+    writer::{
+        DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions, write_message,
+    },
 };
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use std::{
@@ -23,7 +28,11 @@ use std::{
 pub(super) fn schema_bytes(schema: &SchemaRef) -> Vec<u8> {
     let options = IpcWriteOptions::default();
     let mut dictionaries = DictionaryTracker::new(true);
-    let encoded = IpcDataGenerator {}.schema_to_bytes_with_dictionary_tracker(schema, &mut dictionaries, &options);
+    let encoded = IpcDataGenerator {}.schema_to_bytes_with_dictionary_tracker(
+        schema,
+        &mut dictionaries,
+        &options,
+    );
     let mut bytes = Vec::new();
     write_message(&mut bytes, encoded, &options).expect("memory takes it");
     bytes
@@ -32,11 +41,18 @@ pub(super) fn schema_bytes(schema: &SchemaRef) -> Vec<u8> {
 /// The embedding width a log's header states; an error when it is no answer schema.
 pub(super) fn dim_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<usize> {
     let schema = try_schema_from_ipc_buffer(bytes).map_err(|e| StoreError::damaged(path, e))?;
-    let width = schema.field_with_name("embedding").ok().and_then(|field| match field.data_type() {
-        DataType::FixedSizeList(_, dim) => usize::try_from(*dim).ok(),
-        _ => None,
-    });
-    let dim = width.ok_or_else(|| StoreError::MissingColumn { file: path.into(), column: "embedding".into() })?;
+    let width =
+        schema
+            .field_with_name("embedding")
+            .ok()
+            .and_then(|field| match field.data_type() {
+                DataType::FixedSizeList(_, dim) => usize::try_from(*dim).ok(),
+                _ => None,
+            });
+    let dim = width.ok_or_else(|| StoreError::MissingColumn {
+        file: path.into(),
+        column: "embedding".into(),
+    })?;
     if dim == 0 || dim > limits.dim {
         return Err(StoreError::TooLarge {
             file: path.into(),
@@ -46,7 +62,13 @@ pub(super) fn dim_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<usize
         });
     }
     if schema != *answer_schema(dim) {
-        return Err(StoreError::damaged(path, format!("its columns are not those of an answer log: {}", shorten(&schema.to_string(), 200))));
+        return Err(StoreError::damaged(
+            path,
+            format!(
+                "its columns are not those of an answer log: {}",
+                shorten(&schema.to_string(), 200)
+            ),
+        ));
     }
     Ok(dim)
 }
@@ -55,21 +77,34 @@ pub(super) fn dim_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<usize
 pub(super) fn encode(batch: &RecordBatch) -> std::result::Result<Vec<u8>, ArrowError> {
     let options = IpcWriteOptions::default();
     let mut dictionaries = DictionaryTracker::new(true);
-    let (_, encoded) =
-        IpcDataGenerator {}.encode(batch, &mut dictionaries, &options, &mut IpcWriteContext::default())?;
+    let (_, encoded) = IpcDataGenerator {}.encode(
+        batch,
+        &mut dictionaries,
+        &options,
+        &mut IpcWriteContext::default(),
+    )?;
     let mut bytes = Vec::with_capacity(encoded.ipc_message.len() + encoded.arrow_data.len() + 64);
     write_message(&mut bytes, encoded, &options)?;
     Ok(bytes)
 }
 
 /// The batch in a payload; what is wrong with it otherwise.
-pub(super) fn decode(payload: Vec<u8>, schema: &SchemaRef) -> std::result::Result<RecordBatch, String> {
+pub(super) fn decode(
+    payload: Vec<u8>,
+    schema: &SchemaRef,
+) -> std::result::Result<RecordBatch, String> {
     // Arrow checks the message's shape and each array, but asserts on some out-of-range buffers.
-    catch_unwind(AssertUnwindSafe(|| decode_message(payload, schema))).unwrap_or_else(|_| Err("Arrow's decoder gave up".into()))
+    catch_unwind(AssertUnwindSafe(|| decode_message(payload, schema)))
+        .unwrap_or_else(|_| Err("Arrow's decoder gave up".into()))
 }
 
-fn decode_message(payload: Vec<u8>, schema: &SchemaRef) -> std::result::Result<RecordBatch, String> {
-    let [a, b, c, d, e, f, g, h, ..] = payload[..] else { return Err("its message is cut short".into()) };
+fn decode_message(
+    payload: Vec<u8>,
+    schema: &SchemaRef,
+) -> std::result::Result<RecordBatch, String> {
+    let [a, b, c, d, e, f, g, h, ..] = payload[..] else {
+        return Err("its message is cut short".into());
+    };
     let length = u32::from_le_bytes([e, f, g, h]) as usize;
     if [a, b, c, d] != [0xff; 4] || length > payload.len() - 8 {
         return Err("it does not begin as an Arrow message does".into());
@@ -77,13 +112,24 @@ fn decode_message(payload: Vec<u8>, schema: &SchemaRef) -> std::result::Result<R
     let buffer = Buffer::from_vec(payload);
     let message = root_as_message(&buffer[8..8 + length]).map_err(|e| e.to_string())?;
     let body = buffer.slice(8 + length);
-    if message.header_type() != MessageHeader::RecordBatch || usize::try_from(message.bodyLength()) != Ok(body.len()) {
+    if message.header_type() != MessageHeader::RecordBatch
+        || usize::try_from(message.bodyLength()) != Ok(body.len())
+    {
         return Err("its message is no record batch of its size".into());
     }
-    let batch = message.header_as_record_batch().ok_or("its message holds no record batch")?;
+    let batch = message
+        .header_as_record_batch()
+        .ok_or("its message holds no record batch")?;
     if batch.compression().is_some() {
         return Err("its message is compressed".into());
     }
-    read_record_batch(&body, batch, SchemaRef::clone(schema), &HashMap::new(), None, &message.version())
-        .map_err(|e| e.to_string())
+    read_record_batch(
+        &body,
+        batch,
+        SchemaRef::clone(schema),
+        &HashMap::new(),
+        None,
+        &message.version(),
+    )
+    .map_err(|e| e.to_string())
 }

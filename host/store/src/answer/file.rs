@@ -20,7 +20,12 @@ const NAME: &str = "answers";
 const ANSWERS_VERSION: u32 = 1;
 
 pub(super) fn spec(dim: usize) -> TableSpec {
-    TableSpec { name: NAME, version: ANSWERS_VERSION, schema: answer_schema(dim), rows_per_group: embedding_group(dim) }
+    TableSpec {
+        name: NAME,
+        version: ANSWERS_VERSION,
+        schema: answer_schema(dim),
+        rows_per_group: embedding_group(dim),
+    }
 }
 
 /// A finished answer file, open.
@@ -36,7 +41,11 @@ impl AnswerFile {
     /// Open and check everything but the values.
     pub fn open(path: &Path, limits: &Limits) -> Result<Self> {
         let reader = TableReader::open(path, NAME, ANSWERS_VERSION, limits)?;
-        let dim = match reader.schema().field_with_name("embedding").map(|f| f.data_type().clone()) {
+        let dim = match reader
+            .schema()
+            .field_with_name("embedding")
+            .map(|f| f.data_type().clone())
+        {
             Ok(DataType::FixedSizeList(_, dim)) => usize::try_from(dim).unwrap_or_default(),
             Ok(other) => {
                 return Err(StoreError::ColumnType {
@@ -46,14 +55,29 @@ impl AnswerFile {
                     found: other.to_string(),
                 });
             }
-            Err(_) => return Err(StoreError::MissingColumn { file: path.into(), column: "embedding".into() }),
+            Err(_) => {
+                return Err(StoreError::MissingColumn {
+                    file: path.into(),
+                    column: "embedding".into(),
+                });
+            }
         };
         if dim == 0 || dim > limits.dim {
             let (limit, found) = (limits.dim as u64, dim as u64);
-            return Err(StoreError::TooLarge { file: path.into(), what: "values of an embedding", limit, found });
+            return Err(StoreError::TooLarge {
+                file: path.into(),
+                what: "values of an embedding",
+                limit,
+                found,
+            });
         }
         reader.expect(&answer_schema(dim))?;
-        Ok(Self { path: path.into(), reader, dim, limits: *limits })
+        Ok(Self {
+            path: path.into(),
+            reader,
+            dim,
+            limits: *limits,
+        })
     }
 
     /// Where it is.
@@ -97,7 +121,12 @@ impl AnswerFile {
         let mut counts = BTreeMap::new();
         for item in self.reader.batches(&["outcome"], None)? {
             let (base, batch) = item?;
-            let columns = Columns { file: &self.path, base, batch: &batch, string_bytes: self.limits.string_bytes };
+            let columns = Columns {
+                file: &self.path,
+                base,
+                batch: &batch,
+                string_bytes: self.limits.string_bytes,
+            };
             for (i, word) in columns.texts("outcome")?.into_iter().enumerate() {
                 let outcome = word.and_then(Outcome::parse).ok_or_else(|| {
                     StoreError::rule(&self.path, base + i, Outcome::RULE, format!("{word:?}"))

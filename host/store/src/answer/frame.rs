@@ -79,19 +79,25 @@ pub(super) fn read_header(path: &Path, file: &File) -> Result<(Vec<u8>, u64)> {
     if size < HEADER as u64 {
         return Err(damaged("its header is cut short"));
     }
-    file.read_exact_at(&mut fixed, 0).map_err(StoreError::io("read", path))?;
+    file.read_exact_at(&mut fixed, 0)
+        .map_err(StoreError::io("read", path))?;
     if fixed[..8] != MAGIC {
         return Err(damaged("it does not begin as an answer log does"));
     }
     if word(&fixed, 8) != VERSION {
-        return Err(StoreError::SchemaVersion { file: path.into(), expected: VERSION, found: word(&fixed, 8).to_string() });
+        return Err(StoreError::SchemaVersion {
+            file: path.into(),
+            expected: VERSION,
+            found: word(&fixed, 8).to_string(),
+        });
     }
     let length = word(&fixed, 12);
     if length > LONGEST_SCHEMA || HEADER as u64 + u64::from(length) > size {
         return Err(damaged("its header is cut short or damaged"));
     }
     let mut schema = vec![0; length as usize];
-    file.read_exact_at(&mut schema, HEADER as u64).map_err(StoreError::io("read", path))?;
+    file.read_exact_at(&mut schema, HEADER as u64)
+        .map_err(StoreError::io("read", path))?;
     if header_crc(&fixed[..16], &schema) != word(&fixed, 16) || word(&fixed, 20) != 0 {
         return Err(damaged("its header has another checksum than was written"));
     }
@@ -99,8 +105,19 @@ pub(super) fn read_header(path: &Path, file: &File) -> Result<(Vec<u8>, u64)> {
 }
 
 /// The bytes of a frame, and its entry for the index. None when the payload is longer than a frame can say.
-pub(super) fn encode_frame(number: u32, offset: u64, rows: u32, payload: &[u8]) -> Option<(Vec<u8>, Frame)> {
-    let frame = Frame { number, offset, length: u32::try_from(payload.len()).ok()?, rows, crc: crc32fast::hash(payload) };
+pub(super) fn encode_frame(
+    number: u32,
+    offset: u64,
+    rows: u32,
+    payload: &[u8],
+) -> Option<(Vec<u8>, Frame)> {
+    let frame = Frame {
+        number,
+        offset,
+        length: u32::try_from(payload.len()).ok()?,
+        rows,
+        crc: crc32fast::hash(payload),
+    };
     let mut bytes = Vec::with_capacity(FRAME_HEADER + payload.len() + FRAME_END.len());
     bytes.extend(FRAME_MAGIC);
     for value in [number, frame.length, rows, frame.crc] {
@@ -113,9 +130,21 @@ pub(super) fn encode_frame(number: u32, offset: u64, rows: u32, payload: &[u8]) 
 }
 
 /// Read the frame that should begin at `offset`, of a log of `size` bytes.
-pub(super) fn read_frame(path: &Path, file: &File, number: u32, offset: u64, size: u64, limits: &Limits) -> Result<Found> {
+pub(super) fn read_frame(
+    path: &Path,
+    file: &File,
+    number: u32,
+    offset: u64,
+    size: u64,
+    limits: &Limits,
+) -> Result<Found> {
     let left = size - offset;
-    let damaged = |what: String| StoreError::DamagedFrame { file: path.into(), frame: number.into(), offset, what };
+    let damaged = |what: String| StoreError::DamagedFrame {
+        file: path.into(),
+        frame: number.into(),
+        offset,
+        what,
+    };
     if left == 0 {
         return Ok(Found::End);
     }
@@ -124,25 +153,45 @@ pub(super) fn read_frame(path: &Path, file: &File, number: u32, offset: u64, siz
         return Ok(Found::Torn);
     }
     let mut head = [0; FRAME_HEADER];
-    file.read_exact_at(&mut head, offset).map_err(StoreError::io("read", path))?;
+    file.read_exact_at(&mut head, offset)
+        .map_err(StoreError::io("read", path))?;
     if head[..4] != FRAME_MAGIC || crc32fast::hash(&head[..20]) != word(&head, 20) {
         let unwritten = unwritten(path, file, offset, offset + FRAME_HEADER as u64, size)?;
-        return if unwritten { Ok(Found::Torn) } else { Err(damaged("its header is not what was written".into())) };
+        return if unwritten {
+            Ok(Found::Torn)
+        } else {
+            Err(damaged("its header is not what was written".into()))
+        };
     }
-    let frame = Frame { number: word(&head, 4), offset, length: word(&head, 8), rows: word(&head, 12), crc: word(&head, 16) };
+    let frame = Frame {
+        number: word(&head, 4),
+        offset,
+        length: word(&head, 8),
+        rows: word(&head, 12),
+        crc: word(&head, 16),
+    };
     if frame.number != number {
         return Err(damaged(format!("it says it is frame {}", frame.number)));
     }
     if frame.length > limits.frame_bytes {
         let (limit, found) = (limits.frame_bytes.into(), frame.length.into());
-        return Err(StoreError::TooLarge { file: path.into(), what: "bytes of a frame", limit, found });
+        return Err(StoreError::TooLarge {
+            file: path.into(),
+            what: "bytes of a frame",
+            limit,
+            found,
+        });
     }
     if frame.end() > size {
         return Ok(Found::Torn);
     }
     match read_payload(path, file, &frame) {
         Ok(payload) => Ok(Found::Frame(frame, payload)),
-        Err(StoreError::DamagedFrame { .. }) if unwritten(path, file, offset, frame.end(), size)? => Ok(Found::Torn),
+        Err(StoreError::DamagedFrame { .. })
+            if unwritten(path, file, offset, frame.end(), size)? =>
+        {
+            Ok(Found::Torn)
+        }
         Err(e) => Err(e),
     }
 }
@@ -156,10 +205,13 @@ pub(super) fn read_payload(path: &Path, file: &File, frame: &Frame) -> Result<Ve
         what: what.into(),
     };
     let mut payload = vec![0; frame.length as usize + FRAME_END.len()];
-    file.read_exact_at(&mut payload, frame.offset + FRAME_HEADER as u64).map_err(StoreError::io("read", path))?;
+    file.read_exact_at(&mut payload, frame.offset + FRAME_HEADER as u64)
+        .map_err(StoreError::io("read", path))?;
     let end = payload.split_off(frame.length as usize);
     if crc32fast::hash(&payload) != frame.crc {
-        return Err(damaged("its contents have another checksum than was written"));
+        return Err(damaged(
+            "its contents have another checksum than was written",
+        ));
     }
     if end != FRAME_END {
         return Err(damaged("it does not end as a frame does"));
@@ -175,7 +227,8 @@ fn unwritten(path: &Path, file: &File, start: u64, end: u64, size: u64) -> Resul
     while zeros_from > start {
         let from = (zeros_from - 1) / PAGE * PAGE;
         let part = &mut page[..(zeros_from - from) as usize];
-        file.read_exact_at(part, from).map_err(StoreError::io("read", path))?;
+        file.read_exact_at(part, from)
+            .map_err(StoreError::io("read", path))?;
         match part.iter().rposition(|byte| *byte != 0) {
             Some(last) => {
                 zeros_from = from + last as u64 + 1;
@@ -209,12 +262,25 @@ mod tests {
         let (bytes, frame) = encode_frame(3, 0, 2, &[7; 9000]).expect("short");
         assert!(matches!(look(&bytes), Ok(Found::Frame(f, p)) if f == frame && p == [7; 9000]));
         for cut in 1..bytes.len() {
-            assert!(matches!(look(&bytes[..cut]), Ok(Found::Torn)), "cut at {cut}");
+            assert!(
+                matches!(look(&bytes[..cut]), Ok(Found::Torn)),
+                "cut at {cut}"
+            );
         }
         for at in 0..bytes.len() {
             let mut bad = bytes.clone();
             bad[at] ^= 0x10;
-            assert!(matches!(look(&bad), Err(StoreError::DamagedFrame { frame: 3, offset: 0, .. })), "flip at {at}");
+            assert!(
+                matches!(
+                    look(&bad),
+                    Err(StoreError::DamagedFrame {
+                        frame: 3,
+                        offset: 0,
+                        ..
+                    })
+                ),
+                "flip at {at}"
+            );
         }
     }
 
@@ -253,14 +319,23 @@ mod tests {
     fn headers_read_back_and_every_flip_shows() {
         let header = encode_header(b"schema bytes");
         let (file, _) = log(&header);
-        assert_eq!(read_header(file.path(), file.as_file()).expect("reads"), (b"schema bytes".to_vec(), 36));
+        assert_eq!(
+            read_header(file.path(), file.as_file()).expect("reads"),
+            (b"schema bytes".to_vec(), 36)
+        );
         for at in 0..header.len() {
             let mut bad = header.clone();
             bad[at] ^= 0x10;
             let (file, _) = log(&bad);
-            assert!(read_header(file.path(), file.as_file()).is_err(), "flip at {at}");
+            assert!(
+                read_header(file.path(), file.as_file()).is_err(),
+                "flip at {at}"
+            );
             let (file, _) = log(&header[..at]);
-            assert!(read_header(file.path(), file.as_file()).is_err(), "cut at {at}");
+            assert!(
+                read_header(file.path(), file.as_file()).is_err(),
+                "cut at {at}"
+            );
         }
     }
 }

@@ -43,7 +43,10 @@ pub struct AnswerLogOptions {
 
 impl Default for AnswerLogOptions {
     fn default() -> Self {
-        Self { sync: SyncPolicy::EachBatch, limits: Limits::default() }
+        Self {
+            sync: SyncPolicy::EachBatch,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -93,45 +96,88 @@ impl AnswerLog {
 
     /// Open the log at `path`, or start one for embeddings of `dim` values. Every whole frame is read and checked; a torn
     /// tail is cut off with a warning.
-    pub fn open_with(path: &Path, dim: usize, options: AnswerLogOptions) -> Result<(Self, AnswersSummary)> {
+    pub fn open_with(
+        path: &Path,
+        dim: usize,
+        options: AnswerLogOptions,
+    ) -> Result<(Self, AnswersSummary)> {
         if dim == 0 || dim > options.limits.dim {
             let (limit, found) = (options.limits.dim as u64, dim as u64);
-            return Err(StoreError::TooLarge { file: path.into(), what: "values of an embedding", limit, found });
+            return Err(StoreError::TooLarge {
+                file: path.into(),
+                what: "values of an embedding",
+                limit,
+                found,
+            });
         }
         let schema = answer_schema(dim);
         if !path.exists() {
             // Whole or absent: a header cut short is never a kill's work, so it can be called damage.
             write_atomic(path, &encode_header(&schema_bytes(&schema)))?;
         }
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(StoreError::io("open", path))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(StoreError::io("open", path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Locked { path: path.into(), pid: "unknown".into(), host: "unknown".into() });
+                return Err(StoreError::Locked {
+                    path: path.into(),
+                    pid: "unknown".into(),
+                    host: "unknown".into(),
+                });
             }
             Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", path)(e)),
         }
         let (bytes, first) = read_header(path, &file)?;
         let found = dim_of(path, &bytes, &options.limits)?;
         if found != dim {
-            return Err(StoreError::Width { file: path.into(), expected: dim, found });
+            return Err(StoreError::Width {
+                file: path.into(),
+                expected: dim,
+                found,
+            });
         }
         let (frames, index, done) = (Vec::new(), Vec::new(), BTreeSet::new());
         let synced = std::time::Instant::now();
         let path = path.to_owned();
         let first_rows = Vec::new();
         let end = first;
-        let mut log = Self { path, file, dim, schema, frames, first_rows, index, done, end, options, synced, closed: false };
+        let mut log = Self {
+            path,
+            file,
+            dim,
+            schema,
+            frames,
+            first_rows,
+            index,
+            done,
+            end,
+            options,
+            synced,
+            closed: false,
+        };
         let mut summary = log.recover()?;
         summary.done.clone_from(&log.done);
         Ok((log, summary))
     }
 
     fn recover(&mut self) -> Result<AnswersSummary> {
-        let size = self.file.metadata().map_err(StoreError::io("read", &self.path))?.len();
+        let size = self
+            .file
+            .metadata()
+            .map_err(StoreError::io("read", &self.path))?
+            .len();
         let limits = self.options.limits;
         if size > limits.file_bytes {
-            return Err(StoreError::TooLarge { file: self.path.clone(), what: "bytes", limit: limits.file_bytes, found: size });
+            return Err(StoreError::TooLarge {
+                file: self.path.clone(),
+                what: "bytes",
+                limit: limits.file_bytes,
+                found: size,
+            });
         }
         let mut summary = AnswersSummary::default();
         loop {
@@ -140,11 +186,16 @@ impl AnswerLog {
                 Found::End => return Ok(summary),
                 Found::Frame(frame, payload) => {
                     let batch = self.checked(&frame, payload, self.index.len())?;
-                    (0..batch.len()).for_each(|row| *summary.outcomes.entry(batch.outcome(row)).or_default() += 1);
+                    (0..batch.len()).for_each(|row| {
+                        *summary.outcomes.entry(batch.outcome(row)).or_default() += 1;
+                    });
                     self.note(frame, batch.samples())?;
                 }
                 Found::Torn => {
-                    let torn = TornTail { offset: self.end, bytes: size - self.end };
+                    let torn = TornTail {
+                        offset: self.end,
+                        bytes: size - self.end,
+                    };
                     tracing::warn!(
                         log = %self.path.display(), torn.offset, torn.bytes,
                         "the last batch of answers was being written when its process ended; it is cut off and asked again"
@@ -170,20 +221,38 @@ impl AnswerLog {
         };
         let batch = decode(payload, &self.schema).map_err(damaged)?;
         if batch.num_rows() != frame.rows as usize {
-            return Err(damaged(format!("it should hold {} rows and holds {}", frame.rows, batch.num_rows())));
+            return Err(damaged(format!(
+                "it should hold {} rows and holds {}",
+                frame.rows,
+                batch.num_rows()
+            )));
         }
-        AnswerBatch::checked(&self.path, first, batch, self.dim, self.options.limits.string_bytes)
+        AnswerBatch::checked(
+            &self.path,
+            first,
+            batch,
+            self.dim,
+            self.options.limits.string_bytes,
+        )
     }
 
     fn note(&mut self, frame: Frame, samples: &[u32]) -> Result<()> {
         if (self.index.len() + samples.len()) as u64 > self.options.limits.rows {
             let found = (self.index.len() + samples.len()) as u64;
-            return Err(StoreError::TooLarge { file: self.path.clone(), what: "rows", limit: self.options.limits.rows, found });
+            return Err(StoreError::TooLarge {
+                file: self.path.clone(),
+                what: "rows",
+                limit: self.options.limits.rows,
+                found,
+            });
         }
         self.first_rows.push(self.index.len());
         for (row, sample) in samples.iter().enumerate() {
             if !self.done.insert(*sample) {
-                return Err(StoreError::DuplicateSample { file: self.path.clone(), sample: *sample });
+                return Err(StoreError::DuplicateSample {
+                    file: self.path.clone(),
+                    sample: *sample,
+                });
             }
             self.index.push((*sample, frame.number, row as u32));
         }
@@ -214,28 +283,59 @@ impl AnswerLog {
             return Ok(());
         }
         if self.closed {
-            return Err(StoreError::LogClosed { file: self.path.clone() });
+            return Err(StoreError::LogClosed {
+                file: self.path.clone(),
+            });
         }
         let mut samples = BTreeSet::new();
         for (i, row) in rows.iter().enumerate() {
             let rule = |rule, found: String| StoreError::rule(&self.path, i, rule, found);
-            check(row.outcome, row.reason.as_deref(), row.embedding.as_deref(), self.dim).map_err(|(text, found)| rule(text, found))?;
-            let longest = [Some(&row.id), row.reason.as_ref(), row.message.as_ref()].into_iter().flatten().map(String::len).max();
+            check(
+                row.outcome,
+                row.reason.as_deref(),
+                row.embedding.as_deref(),
+                self.dim,
+            )
+            .map_err(|(text, found)| rule(text, found))?;
+            let longest = [Some(&row.id), row.reason.as_ref(), row.message.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(String::len)
+                .max();
             if longest.is_some_and(|l| l > self.options.limits.string_bytes) {
-                return Err(rule("a text must be no longer than `Limits::string_bytes`", format!("{longest:?} bytes")));
+                return Err(rule(
+                    "a text must be no longer than `Limits::string_bytes`",
+                    format!("{longest:?} bytes"),
+                ));
             }
             if self.done.contains(&row.sample) || !samples.insert(row.sample) {
-                return Err(StoreError::DuplicateSample { file: self.path.clone(), sample: row.sample });
+                return Err(StoreError::DuplicateSample {
+                    file: self.path.clone(),
+                    sample: row.sample,
+                });
             }
         }
-        let payload = encode(&to_batch(&self.schema, self.dim, rows))
-            .map_err(|e| StoreError::Encode { file: self.path.clone(), what: e.to_string() })?;
+        let payload =
+            encode(&to_batch(&self.schema, self.dim, rows)).map_err(|e| StoreError::Encode {
+                file: self.path.clone(),
+                what: e.to_string(),
+            })?;
         if payload.len() as u64 > u64::from(self.options.limits.frame_bytes) {
             let (limit, found) = (self.options.limits.frame_bytes.into(), payload.len() as u64);
-            return Err(StoreError::TooLarge { file: self.path.clone(), what: "bytes of a batch", limit, found });
+            return Err(StoreError::TooLarge {
+                file: self.path.clone(),
+                what: "bytes of a batch",
+                limit,
+                found,
+            });
         }
-        let (bytes, frame) = encode_frame(self.frames.len() as u32, self.end, rows.len() as u32, &payload)
-            .expect("a payload within the cap fits");
+        let (bytes, frame) = encode_frame(
+            self.frames.len() as u32,
+            self.end,
+            rows.len() as u32,
+            &payload,
+        )
+        .expect("a payload within the cap fits");
         if let Err(e) = self.write(&bytes) {
             // Half a frame before a later one would read as damage.
             self.closed = self.file.set_len(self.end).is_err();
@@ -261,7 +361,9 @@ impl AnswerLog {
 
     /// Force everything appended to disk.
     pub fn sync(&mut self) -> Result<()> {
-        self.file.sync_data().map_err(StoreError::io("flush", &self.path))
+        self.file
+            .sync_data()
+            .map_err(StoreError::io("flush", &self.path))
     }
 
     /// The batches as they were appended, one in memory at a time, checked again.
@@ -271,7 +373,18 @@ impl AnswerLog {
 
     pub(super) fn batch(&self, number: usize) -> Result<AnswerBatch> {
         let frame = &self.frames[number];
-        self.checked(frame, read_payload(&self.path, &self.file, frame)?, self.first_rows[number])
+        self.checked(
+            frame,
+            read_payload(&self.path, &self.file, frame)?,
+            self.first_rows[number],
+        )
+    }
+}
+
+impl Drop for AnswerLog {
+    fn drop(&mut self) {
+        // As in `RunLock`: closing alone leaves the lock to a process that is just being started.
+        let _ = self.file.unlock();
     }
 }
 

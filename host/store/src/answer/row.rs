@@ -28,8 +28,14 @@ pub enum Outcome {
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Ok, Self::Unparseable, Self::Refused, Self::ScoreUnavailable, Self::ImageError, Self::ModelError];
+    pub const ALL: [Self; 6] = [
+        Self::Ok,
+        Self::Unparseable,
+        Self::Refused,
+        Self::ScoreUnavailable,
+        Self::ImageError,
+        Self::ModelError,
+    ];
 
     pub(crate) const RULE: &'static str = "`outcome` must be one of `ok`, `unparseable`, `refused`, `score_unavailable`, `image_error`, `model_error`";
 
@@ -47,7 +53,9 @@ impl Outcome {
 
     /// The outcome spelt `text`.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.as_str() == text)
+        Self::ALL
+            .into_iter()
+            .find(|outcome| outcome.as_str() == text)
     }
 
     /// The image or the model failed, so that there is nothing to score.
@@ -75,19 +83,38 @@ pub struct AnswerRow {
     pub embedding: Option<Vec<f32>>,
 }
 
-pub(crate) const RULE_VALUE: &str = "an `ok` answer must have an embedding and no `reason`, any other a `reason` and no embedding";
-pub(crate) const RULE_FINITE: &str = "an embedding must have as many values as the model gives, all finite";
+pub(crate) const RULE_VALUE: &str =
+    "an `ok` answer must have an embedding and no `reason`, any other a `reason` and no embedding";
+pub(crate) const RULE_FINITE: &str =
+    "an embedding must have as many values as the model gives, all finite";
 
 /// Which rule a row breaks, and how.
-pub(crate) fn check(outcome: Outcome, reason: Option<&str>, embedding: Option<&[f32]>, dim: usize) -> Result<(), (&'static str, String)> {
+pub(crate) fn check(
+    outcome: Outcome,
+    reason: Option<&str>,
+    embedding: Option<&[f32]>,
+    dim: usize,
+) -> Result<(), (&'static str, String)> {
     let ok = outcome == Outcome::Ok;
     if ok != embedding.is_some() || ok == reason.is_some_and(|r| !r.is_empty()) {
-        let there = if embedding.is_some() { "an embedding" } else { "no embedding" };
-        return Err((RULE_VALUE, format!("`{}` with {there} and reason {reason:?}", outcome.as_str())));
+        let there = if embedding.is_some() {
+            "an embedding"
+        } else {
+            "no embedding"
+        };
+        return Err((
+            RULE_VALUE,
+            format!("`{}` with {there} and reason {reason:?}", outcome.as_str()),
+        ));
     }
-    let Some(values) = embedding else { return Ok(()) };
+    let Some(values) = embedding else {
+        return Ok(());
+    };
     if values.len() != dim {
-        return Err((RULE_FINITE, format!("{} values instead of {dim}", values.len())));
+        return Err((
+            RULE_FINITE,
+            format!("{} values instead of {dim}", values.len()),
+        ));
     }
     match values.iter().position(|v| !v.is_finite()) {
         Some(at) => Err((RULE_FINITE, format!("{} at {at}", values[at]))),
@@ -110,7 +137,10 @@ pub(crate) fn answer_schema(dim: usize) -> SchemaRef {
 
 /// A batch of rows that have been checked.
 pub(crate) fn to_batch(schema: &SchemaRef, dim: usize, rows: &[AnswerRow]) -> RecordBatch {
-    let hashes: Vec<_> = rows.iter().map(|r| r.content_hash.map(|h| h.to_string())).collect();
+    let hashes: Vec<_> = rows
+        .iter()
+        .map(|r| r.content_hash.map(|h| h.to_string()))
+        .collect();
     let columns: Vec<ArrayRef> = vec![
         uints(rows.iter().map(|r| Some(r.sample))),
         texts(rows.iter().map(|r| Some(r.id.as_str()))),
@@ -124,7 +154,10 @@ pub(crate) fn to_batch(schema: &SchemaRef, dim: usize, rows: &[AnswerRow]) -> Re
 }
 
 /// A column of embeddings of `dim` values; rows without one hold zeros under their null.
-pub(crate) fn embeddings<'a>(dim: usize, rows: impl ExactSizeIterator<Item = Option<&'a [f32]>>) -> ArrayRef {
+pub(crate) fn embeddings<'a>(
+    dim: usize,
+    rows: impl ExactSizeIterator<Item = Option<&'a [f32]>>,
+) -> ArrayRef {
     let mut values = Vec::with_capacity(rows.len() * dim);
     let mut valid = Vec::with_capacity(rows.len());
     for row in rows {
@@ -134,10 +167,17 @@ pub(crate) fn embeddings<'a>(dim: usize, rows: impl ExactSizeIterator<Item = Opt
             None => values.resize(values.len() + dim, 0.0),
         }
     }
-    let DataType::FixedSizeList(item, width) = embedding_type(dim) else { unreachable!("an embedding is a list") };
+    let DataType::FixedSizeList(item, width) = embedding_type(dim) else {
+        unreachable!("an embedding is a list")
+    };
     let item: Arc<Field> = item;
     let values = Arc::new(Float32Array::from(values));
-    Arc::new(FixedSizeListArray::new(item, width, values, Some(NullBuffer::from(valid))))
+    Arc::new(FixedSizeListArray::new(
+        item,
+        width,
+        values,
+        Some(NullBuffer::from(valid)),
+    ))
 }
 
 #[cfg(test)]
@@ -168,7 +208,10 @@ mod tests {
             (Outcome::ImageError, None, None),
             (Outcome::ImageError, Some(""), None),
         ] {
-            assert!(check(outcome, reason, embedding, 2).is_err(), "{outcome:?} {reason:?} {embedding:?}");
+            assert!(
+                check(outcome, reason, embedding, 2).is_err(),
+                "{outcome:?} {reason:?} {embedding:?}"
+            );
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::error::{Result, StoreError};
 use arrow_array::{
-    Array, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array, RecordBatch,
-    StringArray, UInt32Array,
+    Array, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array,
+    Int32Array, RecordBatch, StringArray, UInt32Array,
 };
 use std::path::Path;
 
@@ -17,16 +17,26 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn get<A: Array + 'static>(&self, name: &str) -> Result<&'a A> {
-        let column = self.batch.column_by_name(name).ok_or_else(|| StoreError::MissingColumn {
-            file: self.file.into(),
-            column: name.into(),
-        })?;
-        column.as_any().downcast_ref().ok_or_else(|| StoreError::ColumnType {
-            file: self.file.into(),
-            column: name.into(),
-            expected: std::any::type_name::<A>().rsplit("::").next().unwrap_or_default().into(),
-            found: column.data_type().to_string(),
-        })
+        let column = self
+            .batch
+            .column_by_name(name)
+            .ok_or_else(|| StoreError::MissingColumn {
+                file: self.file.into(),
+                column: name.into(),
+            })?;
+        column
+            .as_any()
+            .downcast_ref()
+            .ok_or_else(|| StoreError::ColumnType {
+                file: self.file.into(),
+                column: name.into(),
+                expected: std::any::type_name::<A>()
+                    .rsplit("::")
+                    .next()
+                    .unwrap_or_default()
+                    .into(),
+                found: column.data_type().to_string(),
+            })
     }
 
     /// Each text of a column, capped in length.
@@ -74,17 +84,29 @@ impl<'a> Columns<'a> {
     /// A column of embeddings, with their values in one row-major block (rows x dim; rows that are null hold anything).
     pub fn embeddings(&self, name: &str) -> Result<(&'a FixedSizeListArray, &'a Float32Array)> {
         let lists: &FixedSizeListArray = self.get(name)?;
-        let values = lists.values().as_any().downcast_ref().ok_or_else(|| StoreError::ColumnType {
-            file: self.file.into(),
-            column: name.into(),
-            expected: "Float32".into(),
-            found: lists.values().data_type().to_string(),
-        })?;
+        let values =
+            lists
+                .values()
+                .as_any()
+                .downcast_ref()
+                .ok_or_else(|| StoreError::ColumnType {
+                    file: self.file.into(),
+                    column: name.into(),
+                    expected: "Float32".into(),
+                    found: lists.values().data_type().to_string(),
+                })?;
         Ok((lists, values))
     }
 
     /// The value of a column that has one in each row.
     pub fn must<T>(&self, name: &'static str, row: usize, value: Option<T>) -> Result<T> {
-        value.ok_or_else(|| StoreError::rule(self.file, self.base + row, "a required column must have a value", format!("none in `{name}`")))
+        value.ok_or_else(|| {
+            StoreError::rule(
+                self.file,
+                self.base + row,
+                "a required column must have a value",
+                format!("none in `{name}`"),
+            )
+        })
     }
 }

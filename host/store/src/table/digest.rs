@@ -2,8 +2,8 @@
 //! none either: without this, a flipped bit could come back as another score.
 
 use arrow_array::{
-    Array, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array, StringArray,
-    UInt32Array,
+    Array, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray, Float32Array, Float64Array,
+    Int32Array, StringArray, UInt32Array,
 };
 use arrow_schema::DataType;
 
@@ -20,19 +20,40 @@ pub(crate) fn column_digest(name: &str, column: &dyn Array) -> Option<blake3::Ha
     let any = column.as_any();
     let mut bytes = Vec::new();
     match column.data_type() {
-        DataType::Boolean => bytes.extend(any.downcast_ref::<BooleanArray>()?.iter().flatten().map(u8::from)),
+        DataType::Boolean => bytes.extend(
+            any.downcast_ref::<BooleanArray>()?
+                .iter()
+                .flatten()
+                .map(u8::from),
+        ),
         DataType::Int32 => {
-            any.downcast_ref::<Int32Array>()?.iter().flatten().for_each(|v| bytes.extend(v.to_le_bytes()));
+            any.downcast_ref::<Int32Array>()?
+                .iter()
+                .flatten()
+                .for_each(|v| bytes.extend(v.to_le_bytes()));
         }
         DataType::UInt32 => {
-            any.downcast_ref::<UInt32Array>()?.iter().flatten().for_each(|v| bytes.extend(v.to_le_bytes()));
+            any.downcast_ref::<UInt32Array>()?
+                .iter()
+                .flatten()
+                .for_each(|v| bytes.extend(v.to_le_bytes()));
         }
         DataType::Float64 => {
-            any.downcast_ref::<Float64Array>()?.iter().flatten().for_each(|v| bytes.extend(v.to_le_bytes()));
+            any.downcast_ref::<Float64Array>()?
+                .iter()
+                .flatten()
+                .for_each(|v| bytes.extend(v.to_le_bytes()));
         }
-        DataType::Utf8 => any.downcast_ref::<StringArray>()?.iter().flatten().for_each(|v| text(&mut bytes, v)),
+        DataType::Utf8 => any
+            .downcast_ref::<StringArray>()?
+            .iter()
+            .flatten()
+            .for_each(|v| text(&mut bytes, v)),
         DataType::FixedSizeBinary(_) => {
-            any.downcast_ref::<FixedSizeBinaryArray>()?.iter().flatten().for_each(|v| bytes.extend(v));
+            any.downcast_ref::<FixedSizeBinaryArray>()?
+                .iter()
+                .flatten()
+                .for_each(|v| bytes.extend(v));
         }
         DataType::FixedSizeList(_, _) => {
             let lists = any.downcast_ref::<FixedSizeListArray>()?;
@@ -41,7 +62,11 @@ pub(crate) fn column_digest(name: &str, column: &dyn Array) -> Option<blake3::Ha
             for row in (0..lists.len()).filter(|row| lists.is_valid(*row)) {
                 bytes.clear();
                 let start = lists.value_offset_at(row);
-                bytes.extend(values.values()[start..start + dim].iter().flat_map(|v| v.to_le_bytes()));
+                bytes.extend(
+                    values.values()[start..start + dim]
+                        .iter()
+                        .flat_map(|v| v.to_le_bytes()),
+                );
                 hasher.update(&bytes);
             }
             return Some(hasher.finalize());
@@ -77,12 +102,17 @@ mod tests {
 
     #[test]
     fn values_nulls_borders_and_names_all_count() {
-        let digest = |name: &str, values: Vec<Option<&str>>| column_digest(name, &StringArray::from(values)).expect("text");
+        let digest = |name: &str, values: Vec<Option<&str>>| {
+            column_digest(name, &StringArray::from(values)).expect("text")
+        };
         let base = digest("a", vec![Some("xy"), Some("z")]);
         assert_eq!(base, digest("a", vec![Some("xy"), Some("z")]));
         assert_ne!(base, digest("b", vec![Some("xy"), Some("z")]));
         assert_ne!(base, digest("a", vec![Some("x"), Some("yz")]));
-        assert_ne!(digest("a", vec![Some(""), None]), digest("a", vec![None, Some("")]));
+        assert_ne!(
+            digest("a", vec![Some(""), None]),
+            digest("a", vec![None, Some("")])
+        );
         let float = |v: f64| column_digest("s", &Float64Array::from(vec![v])).expect("floats");
         assert_ne!(float(0.0), float(-0.0));
     }
@@ -91,6 +121,9 @@ mod tests {
     fn a_slice_digests_as_its_copy() {
         let whole = StringArray::from(vec![Some("a"), None, Some("b"), Some("c")]);
         let copy = StringArray::from(vec![None, Some("b")]);
-        assert_eq!(column_digest("c", &whole.slice(1, 2)), column_digest("c", &copy));
+        assert_eq!(
+            column_digest("c", &whole.slice(1, 2)),
+            column_digest("c", &copy)
+        );
     }
 }

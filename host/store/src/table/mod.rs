@@ -56,7 +56,10 @@ pub(crate) fn optional(name: &str, kind: DataType) -> Field {
 
 /// The Arrow type of an embedding of `dim` values. The list may be null, its values never are.
 pub(crate) fn embedding_type(dim: usize) -> DataType {
-    DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, false)), dim as i32)
+    DataType::FixedSizeList(
+        Arc::new(Field::new("item", DataType::Float32, false)),
+        dim as i32,
+    )
 }
 
 /// A schema of `fields`.

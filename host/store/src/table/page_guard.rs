@@ -14,19 +14,45 @@ const LONGEST_HEADER: usize = 1 << 16;
 const DEEPEST: u32 = 8;
 
 /// Check the row groups' claims and each page header of the columns for which `wanted` is true.
-pub(crate) fn check_pages(path: &Path, file: &File, metadata: &ParquetMetaData, limits: &Limits, wanted: impl Fn(usize) -> bool) -> Result<()> {
+pub(crate) fn check_pages(
+    path: &Path,
+    file: &File,
+    metadata: &ParquetMetaData,
+    limits: &Limits,
+    wanted: impl Fn(usize) -> bool,
+) -> Result<()> {
     let size = file.metadata().map_err(StoreError::io("read", path))?.len();
-    let too_large = |what, limit, found| StoreError::TooLarge { file: path.into(), what, limit, found };
+    let too_large = |what, limit, found| StoreError::TooLarge {
+        file: path.into(),
+        what,
+        limit,
+        found,
+    };
     let damaged = |what: &str| StoreError::damaged(path, what);
     for group in metadata.row_groups() {
-        let rows = u64::try_from(group.num_rows()).map_err(|_| damaged("a row group has a negative number of rows"))?;
+        let rows = u64::try_from(group.num_rows())
+            .map_err(|_| damaged("a row group has a negative number of rows"))?;
         if rows > limits.row_group_rows {
-            return Err(too_large("rows of a row group", limits.row_group_rows, rows));
+            return Err(too_large(
+                "rows of a row group",
+                limits.row_group_rows,
+                rows,
+            ));
         }
         let mut inflated = 0u64;
-        for (_, column) in group.columns().iter().enumerate().filter(|(i, _)| wanted(*i)) {
-            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-            let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
+        for (_, column) in group
+            .columns()
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| wanted(*i))
+        {
+            let start = column
+                .dictionary_page_offset()
+                .unwrap_or(column.data_page_offset());
+            let (Ok(start), Ok(length)) = (
+                u64::try_from(start),
+                u64::try_from(column.compressed_size()),
+            ) else {
                 return Err(damaged("a column chunk has a negative place"));
             };
             let end = start.checked_add(length).filter(|end| *end <= size);
@@ -34,16 +60,26 @@ pub(crate) fn check_pages(path: &Path, file: &File, metadata: &ParquetMetaData, 
             let mut at = start;
             while at < end {
                 let mut buffer = vec![0; LONGEST_HEADER.min((end - at) as usize)];
-                file.read_exact_at(&mut buffer, at).map_err(StoreError::io("read", path))?;
-                let page = Header::read(&buffer).ok_or_else(|| damaged("a page header cannot be read"))?;
+                file.read_exact_at(&mut buffer, at)
+                    .map_err(StoreError::io("read", path))?;
+                let page =
+                    Header::read(&buffer).ok_or_else(|| damaged("a page header cannot be read"))?;
                 if page.inflated > limits.page_bytes {
-                    return Err(too_large("bytes of a page", limits.page_bytes, page.inflated));
+                    return Err(too_large(
+                        "bytes of a page",
+                        limits.page_bytes,
+                        page.inflated,
+                    ));
                 }
                 inflated += page.inflated;
                 if inflated > limits.row_group_bytes {
-                    return Err(too_large("bytes of a row group", limits.row_group_bytes, inflated));
+                    return Err(too_large(
+                        "bytes of a row group",
+                        limits.row_group_bytes,
+                        inflated,
+                    ));
                 }
-                at += page.header + page.stored;
+                at += page.length + page.stored;
             }
             if at != end {
                 return Err(damaged("the pages of a column chunk do not fill it"));
@@ -54,7 +90,7 @@ pub(crate) fn check_pages(path: &Path, file: &File, metadata: &ParquetMetaData, 
 }
 
 struct Header {
-    header: u64,
+    length: u64,
     inflated: u64,
     stored: u64,
 }
@@ -63,16 +99,22 @@ impl Header {
     // PageHeader: 1 type, 2 uncompressed_page_size, 3 compressed_page_size, then structures that are skipped.
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut thrift = Thrift { bytes, at: 0 };
-        let (mut inflated, mut stored, mut id) = (None, None, 0i64);
-        while let Some((kind, field)) = thrift.field(id)? {
-            id = field;
-            match (field, kind) {
+        let (mut inflated, mut stored, mut last) = (None, None, 0i64);
+        loop {
+            let (kind, id) = thrift.field(last)?;
+            last = id;
+            match (id, kind) {
+                (_, 0) => break,
                 (2, 5) => inflated = Some(u64::try_from(thrift.zigzag()?).ok()?),
                 (3, 5) => stored = Some(u64::try_from(thrift.zigzag()?).ok()?),
                 _ => thrift.skip(kind, 0)?,
             }
         }
-        Some(Self { header: thrift.at as u64, inflated: inflated?, stored: stored? })
+        Some(Self {
+            length: thrift.at as u64,
+            inflated: inflated?,
+            stored: stored?,
+        })
     }
 }
 
@@ -106,21 +148,24 @@ impl Thrift<'_> {
     }
 
     fn advance(&mut self, count: u64) -> Option<()> {
-        self.at = usize::try_from(count).ok()?.checked_add(self.at).filter(|at| *at <= self.bytes.len())?;
+        self.at = usize::try_from(count)
+            .ok()?
+            .checked_add(self.at)
+            .filter(|at| *at <= self.bytes.len())?;
         Some(())
     }
 
-    // The next field of a structure as (type, id); the inner `None` is its end.
-    fn field(&mut self, last: i64) -> Option<Option<(u8, i64)>> {
+    // The next field of a structure as (type, id); type 0 is its end.
+    fn field(&mut self, last: i64) -> Option<(u8, i64)> {
         let byte = self.byte()?;
         if byte == 0 {
-            return Some(None);
+            return Some((0, last));
         }
         let id = match byte >> 4 {
             0 => self.zigzag()?,
             delta => last.checked_add(i64::from(delta))?,
         };
-        Some(Some((byte & 0x0f, id)))
+        Some((byte & 0x0f, id))
     }
 
     fn skip(&mut self, kind: u8, depth: u32) -> Option<()> {
@@ -138,19 +183,26 @@ impl Thrift<'_> {
             }
             9 | 10 => {
                 let head = self.byte()?;
-                let count = if head >> 4 == 15 { self.varint()? } else { u64::from(head >> 4) };
+                let count = if head >> 4 == 15 {
+                    self.varint()?
+                } else {
+                    u64::from(head >> 4)
+                };
                 let inner = head & 0x0f;
                 // A truth value takes a byte in a list and none in a field.
                 let inner = if inner == 1 || inner == 2 { 3 } else { inner };
                 (0..count).try_for_each(|_| self.skip(inner, depth + 1))
             }
             12 => {
-                let mut id = 0;
-                while let Some((kind, field)) = self.field(id)? {
-                    id = field;
+                let mut last = 0;
+                loop {
+                    let (kind, id) = self.field(last)?;
+                    last = id;
+                    if kind == 0 {
+                        return Some(());
+                    }
                     self.skip(kind, depth + 1)?;
                 }
-                Some(())
             }
             _ => None,
         }
@@ -165,9 +217,14 @@ mod tests {
     #[test]
     fn a_header_made_by_hand_is_read() {
         // type = 0, sizes 300 and 20, data_page_header { 1: 7 }, end.
-        let bytes = [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 40, 0x2c, 0x15, 14, 0, 0, 0xff];
+        let bytes = [
+            0x15, 0, 0x15, 0xd8, 0x04, 0x15, 40, 0x2c, 0x15, 14, 0, 0, 0xff,
+        ];
         let header = Header::read(&bytes).expect("reads");
-        assert_eq!((header.header, header.inflated, header.stored), (12, 300, 20));
+        assert_eq!(
+            (header.length, header.inflated, header.stored),
+            (12, 300, 20)
+        );
         for cut in 0..12 {
             assert!(Header::read(&bytes[..cut]).is_none(), "{cut}");
         }
@@ -175,7 +232,9 @@ mod tests {
 
     #[test]
     fn a_text_longer_than_the_header_is_refused() {
-        let bytes = [0x15, 0, 0x15, 2, 0x15, 2, 0x28, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0];
+        let bytes = [
+            0x15, 0, 0x15, 2, 0x15, 2, 0x28, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0,
+        ];
         assert!(Header::read(&bytes).is_none());
     }
 
@@ -183,7 +242,7 @@ mod tests {
         #[test]
         fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Some(header) = Header::read(&bytes) {
-                prop_assert!(header.header as usize <= bytes.len());
+                prop_assert!(header.length as usize <= bytes.len());
             }
         }
     }

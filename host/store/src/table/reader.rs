@@ -2,8 +2,8 @@
 //! column of each row group before it is handed on. It knows no rule of any table.
 
 use super::{
-    KEY_DIGEST, KEY_GROUP, KEY_ROWS, KEY_SCHEMA, KEY_VERSION, TableSpec, column::Columns, digest::column_digest,
-    page_guard::check_pages,
+    KEY_DIGEST, KEY_GROUP, KEY_ROWS, KEY_SCHEMA, KEY_VERSION, TableSpec, column::Columns,
+    digest::column_digest, page_guard::check_pages,
 };
 use crate::{
     error::{Result, StoreError, shorten},
@@ -14,7 +14,10 @@ use arrow_schema::SchemaRef;
 use parquet::{
     arrow::{
         ProjectionMask,
-        arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder},
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+            ParquetRecordBatchReaderBuilder,
+        },
     },
     file::metadata::ParquetMetaData,
 };
@@ -40,7 +43,8 @@ pub(crate) struct TableReader {
 
 // The Parquet library has panicked on damaged input in the past; here that is one more kind of damage.
 fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(StoreError::damaged(path, "the Parquet decoder gave up")))
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(StoreError::damaged(path, "the Parquet decoder gave up")))
 }
 
 impl TableReader {
@@ -49,39 +53,85 @@ impl TableReader {
         let file = File::open(path).map_err(StoreError::io("open", path))?;
         let size = file.metadata().map_err(StoreError::io("read", path))?.len();
         if size > limits.file_bytes {
-            return Err(StoreError::TooLarge { file: path.into(), what: "bytes", limit: limits.file_bytes, found: size });
+            return Err(StoreError::TooLarge {
+                file: path.into(),
+                what: "bytes",
+                limit: limits.file_bytes,
+                found: size,
+            });
         }
         check_footer(path, &file, size, limits)?;
         let metadata = guarded(path, || {
-            ArrowReaderMetadata::load(&file, Default::default()).map_err(|e| StoreError::damaged(path, e))
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
+                .map_err(|e| StoreError::damaged(path, e))
         })?;
         let mut keys = HashMap::new();
-        for pair in metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten() {
+        for pair in metadata
+            .metadata()
+            .file_metadata()
+            .key_value_metadata()
+            .into_iter()
+            .flatten()
+        {
             keys.insert(pair.key.clone(), pair.value.clone().unwrap_or_default());
         }
-        let found = keys.get(KEY_SCHEMA).cloned().unwrap_or_else(|| "none".into());
+        let found = keys
+            .get(KEY_SCHEMA)
+            .cloned()
+            .unwrap_or_else(|| "none".into());
         if found != name {
-            return Err(StoreError::SchemaName { file: path.into(), expected: name.into(), found: shorten(&found, 80) });
+            return Err(StoreError::SchemaName {
+                file: path.into(),
+                expected: name.into(),
+                found: shorten(&found, 80),
+            });
         }
-        let found = keys.get(KEY_VERSION).cloned().unwrap_or_else(|| "none".into());
+        let found = keys
+            .get(KEY_VERSION)
+            .cloned()
+            .unwrap_or_else(|| "none".into());
         if found != version.to_string() {
-            return Err(StoreError::SchemaVersion { file: path.into(), expected: version, found: shorten(&found, 80) });
+            return Err(StoreError::SchemaVersion {
+                file: path.into(),
+                expected: version,
+                found: shorten(&found, 80),
+            });
         }
         let number = |key: &str| {
-            let text = keys.get(key).ok_or_else(|| StoreError::damaged(path, format!("`{key}` is missing")))?;
-            text.parse::<u64>().map_err(|_| StoreError::damaged(path, format!("`{key}` is no number: {}", shorten(text, 40))))
+            let text = keys
+                .get(key)
+                .ok_or_else(|| StoreError::damaged(path, format!("`{key}` is missing")))?;
+            text.parse::<u64>().map_err(|_| {
+                StoreError::damaged(path, format!("`{key}` is no number: {}", shorten(text, 40)))
+            })
         };
         let rows = number(KEY_ROWS)?;
         if rows > limits.rows {
-            return Err(StoreError::TooLarge { file: path.into(), what: "rows", limit: limits.rows, found: rows });
+            return Err(StoreError::TooLarge {
+                file: path.into(),
+                what: "rows",
+                limit: limits.rows,
+                found: rows,
+            });
         }
         let rows_per_group = number(KEY_GROUP)?;
         if rows_per_group == 0 || rows_per_group > limits.row_group_rows {
-            return Err(StoreError::damaged(path, format!("`{KEY_GROUP}` is {rows_per_group}")));
+            return Err(StoreError::damaged(
+                path,
+                format!("`{KEY_GROUP}` is {rows_per_group}"),
+            ));
         }
         check_groups(path, metadata.metadata(), rows, rows_per_group)?;
         let (rows, rows_per_group) = (rows as usize, rows_per_group as usize);
-        Ok(Self { path: path.into(), file, metadata, keys, rows, rows_per_group, limits: *limits })
+        Ok(Self {
+            path: path.into(),
+            file,
+            metadata,
+            keys,
+            rows,
+            rows_per_group,
+            limits: *limits,
+        })
     }
 
     /// Columns as they are in the file.
@@ -98,7 +148,10 @@ impl TableReader {
     pub fn expect(&self, spec: &SchemaRef) -> Result<()> {
         for wanted in spec.fields() {
             let Ok(found) = self.schema().field_with_name(wanted.name()) else {
-                return Err(StoreError::MissingColumn { file: self.path.clone(), column: wanted.name().clone() });
+                return Err(StoreError::MissingColumn {
+                    file: self.path.clone(),
+                    column: wanted.name().clone(),
+                });
             };
             if found.data_type() != wanted.data_type() {
                 return Err(StoreError::ColumnType {
@@ -120,15 +173,31 @@ impl TableReader {
             (0..descriptor.root_schema().get_fields().len())
                 .filter(|i| columns.contains(&descriptor.root_schema().get_fields()[*i].name())),
         );
-        check_pages(&self.path, &self.file, self.metadata.metadata(), &self.limits, |i| mask.leaf_included(i))?;
+        check_pages(
+            &self.path,
+            &self.file,
+            self.metadata.metadata(),
+            &self.limits,
+            |i| mask.leaf_included(i),
+        )?;
         let mut digests = HashMap::new();
         for name in columns {
             let key = format!("{KEY_DIGEST}{name}");
-            let text = self.keys.get(&key).ok_or_else(|| StoreError::damaged(&self.path, format!("`{key}` is missing")))?;
-            digests.insert((*name).to_owned(), text.split(',').map(str::to_owned).collect());
+            let text = self
+                .keys
+                .get(&key)
+                .ok_or_else(|| StoreError::damaged(&self.path, format!("`{key}` is missing")))?;
+            digests.insert(
+                (*name).to_owned(),
+                text.split(',').map(str::to_owned).collect(),
+            );
         }
-        let groups = groups.unwrap_or_else(|| (0..self.metadata.metadata().num_row_groups()).collect());
-        let file = self.file.try_clone().map_err(StoreError::io("open", &self.path))?;
+        let groups =
+            groups.unwrap_or_else(|| (0..self.metadata.metadata().num_row_groups()).collect());
+        let file = self
+            .file
+            .try_clone()
+            .map_err(StoreError::io("open", &self.path))?;
         let reader = guarded(&self.path, || {
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_projection(mask)
@@ -171,14 +240,23 @@ impl Batches {
         let first = group * self.rows_per_group;
         let expected = self.rows_per_group.min(self.rows.saturating_sub(first));
         if batch.num_rows() != expected {
-            let what = format!("row group {group} should have {expected} rows and has {}", batch.num_rows());
+            let what = format!(
+                "row group {group} should have {expected} rows and has {}",
+                batch.num_rows()
+            );
             return Err(StoreError::damaged(path, what));
         }
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let wanted = self.digests.get(field.name()).and_then(|all| all.get(group));
+            let wanted = self
+                .digests
+                .get(field.name())
+                .and_then(|all| all.get(group));
             let found = column_digest(field.name(), column).map(|d| d.to_hex().to_string());
             if wanted.is_none() || wanted != found.as_ref() {
-                let what = format!("the values of column `{}` in row group {group} are not those written", field.name());
+                let what = format!(
+                    "the values of column `{}` in row group {group} are not those written",
+                    field.name()
+                );
                 return Err(StoreError::damaged(path, what));
             }
         }
@@ -207,12 +285,21 @@ pub(crate) fn read_all<T>(
     mut parse: impl FnMut(&Columns<'_>, &mut Vec<T>) -> Result<()>,
 ) -> Result<Vec<T>> {
     reader.expect(&spec.schema)?;
-    let names: Vec<&str> = spec.schema.fields().iter().map(|f| f.name().as_str()).collect();
+    let names: Vec<&str> = spec
+        .schema
+        .fields()
+        .iter()
+        .map(|f| f.name().as_str())
+        .collect();
     let mut rows = Vec::new();
     for item in reader.batches(&names, None)? {
         let (base, batch) = item?;
-        let columns =
-            Columns { file: &reader.path, base, batch: &batch, string_bytes: reader.limits.string_bytes };
+        let columns = Columns {
+            file: &reader.path,
+            base,
+            batch: &batch,
+            string_bytes: reader.limits.string_bytes,
+        };
         parse(&columns, &mut rows)?;
     }
     Ok(rows)
@@ -222,32 +309,58 @@ pub(crate) fn read_all<T>(
 fn check_footer(path: &Path, file: &File, size: u64, limits: &Limits) -> Result<()> {
     let mut tail = [0; 8];
     if size < 12 {
-        return Err(StoreError::damaged(path, format!("{size} bytes are too few for a Parquet file")));
+        return Err(StoreError::damaged(
+            path,
+            format!("{size} bytes are too few for a Parquet file"),
+        ));
     }
-    file.read_exact_at(&mut tail, size - 8).map_err(StoreError::io("read", path))?;
+    file.read_exact_at(&mut tail, size - 8)
+        .map_err(StoreError::io("read", path))?;
     if tail[4..] != *b"PAR1" {
-        return Err(StoreError::damaged(path, "it does not end as a Parquet file does; it may have been cut short"));
+        return Err(StoreError::damaged(
+            path,
+            "it does not end as a Parquet file does; it may have been cut short",
+        ));
     }
     let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
     if footer > limits.footer_bytes {
-        return Err(StoreError::TooLarge { file: path.into(), what: "bytes of the footer", limit: limits.footer_bytes, found: footer });
+        return Err(StoreError::TooLarge {
+            file: path.into(),
+            what: "bytes of the footer",
+            limit: limits.footer_bytes,
+            found: footer,
+        });
     }
     if footer + 12 > size {
-        return Err(StoreError::damaged(path, "its footer is longer than the file"));
+        return Err(StoreError::damaged(
+            path,
+            "its footer is longer than the file",
+        ));
     }
     Ok(())
 }
 
-fn check_groups(path: &Path, metadata: &ParquetMetaData, rows: u64, rows_per_group: u64) -> Result<()> {
+fn check_groups(
+    path: &Path,
+    metadata: &ParquetMetaData,
+    rows: u64,
+    rows_per_group: u64,
+) -> Result<()> {
     let expected = rows.div_ceil(rows_per_group);
     if metadata.num_row_groups() as u64 != expected {
-        let what = format!("{rows} rows should lie in {expected} row groups, found {}", metadata.num_row_groups());
+        let what = format!(
+            "{rows} rows should lie in {expected} row groups, found {}",
+            metadata.num_row_groups()
+        );
         return Err(StoreError::damaged(path, what));
     }
     for (number, group) in metadata.row_groups().iter().enumerate() {
         let wanted = rows_per_group.min(rows - number as u64 * rows_per_group);
         if u64::try_from(group.num_rows()) != Ok(wanted) {
-            let what = format!("row group {number} should have {wanted} rows, found {}", group.num_rows());
+            let what = format!(
+                "row group {number} should have {wanted} rows, found {}",
+                group.num_rows()
+            );
             return Err(StoreError::damaged(path, what));
         }
     }

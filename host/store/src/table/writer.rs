@@ -1,7 +1,9 @@
 //! Parquet whose bytes depend on the rows alone: fixed writer name, compression and row groups; no clock, no host, and
 //! batches as they come do not show.
 
-use super::{KEY_DIGEST, KEY_GROUP, KEY_ROWS, KEY_SCHEMA, KEY_VERSION, TableSpec, digest::column_digest};
+use super::{
+    KEY_DIGEST, KEY_GROUP, KEY_ROWS, KEY_SCHEMA, KEY_VERSION, TableSpec, digest::column_digest,
+};
 use crate::{
     atomic::AtomicFile,
     error::{Result, StoreError},
@@ -43,11 +45,15 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
             // Dictionaries of floats and hashes only cost; statistics of embeddings say nothing.
             let path = match field.data_type() {
                 DataType::FixedSizeList(_, _) => {
-                    let path = ColumnPath::from(vec![field.name().clone(), "list".into(), "item".into()]);
-                    properties = properties.set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
+                    let path =
+                        ColumnPath::from(vec![field.name().clone(), "list".into(), "item".into()]);
+                    properties = properties
+                        .set_column_statistics_enabled(path.clone(), EnabledStatistics::None);
                     path
                 }
-                DataType::Float64 | DataType::FixedSizeBinary(_) => ColumnPath::from(field.name().as_str()),
+                DataType::Float64 | DataType::FixedSizeBinary(_) => {
+                    ColumnPath::from(field.name().as_str())
+                }
                 _ => continue,
             };
             properties = properties.set_column_dictionary_enabled(path, false);
@@ -55,27 +61,51 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
         let writer = ArrowWriter::try_new(sink, spec.schema.clone(), Some(properties.build()))
             .map_err(StoreError::encode(file))?;
         let digests = vec![Vec::new(); spec.schema.fields().len()];
-        Ok(Self { file, spec, writer, digests, rows: 0, ended: false })
+        Ok(Self {
+            file,
+            spec,
+            writer,
+            digests,
+            rows: 0,
+            ended: false,
+        })
     }
 
     /// Write the next row group.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        debug_assert!(!self.ended && batch.num_rows() <= self.spec.rows_per_group, "groups are full but for the last");
+        debug_assert!(
+            !self.ended && batch.num_rows() <= self.spec.rows_per_group,
+            "groups are full but for the last"
+        );
         self.ended = batch.num_rows() < self.spec.rows_per_group;
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        for ((field, column), digests) in self.spec.schema.fields().iter().zip(batch.columns()).zip(&mut self.digests) {
-            let digest = column_digest(field.name(), column).expect("the store writes only types it can digest");
+        for ((field, column), digests) in self
+            .spec
+            .schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .zip(&mut self.digests)
+        {
+            let digest = column_digest(field.name(), column)
+                .expect("the store writes only types it can digest");
             digests.push(digest.to_hex().to_string());
         }
         self.rows += batch.num_rows();
-        self.writer.write(batch).and_then(|()| self.writer.flush()).map_err(StoreError::encode(self.file))
+        self.writer
+            .write(batch)
+            .and_then(|()| self.writer.flush())
+            .map_err(StoreError::encode(self.file))
     }
 
     /// End the table and give the sink back.
     pub fn finish(mut self) -> Result<W> {
-        let mut keep = |key: String, value: String| self.writer.append_key_value_metadata(KeyValue::new(key, value));
+        let mut keep = |key: String, value: String| {
+            self.writer
+                .append_key_value_metadata(KeyValue::new(key, value));
+        };
         keep(KEY_SCHEMA.into(), self.spec.name.into());
         keep(KEY_VERSION.into(), self.spec.version.to_string());
         keep(KEY_ROWS.into(), self.rows.to_string());
@@ -83,7 +113,9 @@ impl<'a, W: Write + Send> Encoder<'a, W> {
         for (field, digests) in self.spec.schema.fields().iter().zip(&self.digests) {
             keep(format!("{KEY_DIGEST}{}", field.name()), digests.join(","));
         }
-        self.writer.into_inner().map_err(StoreError::encode(self.file))
+        self.writer
+            .into_inner()
+            .map_err(StoreError::encode(self.file))
     }
 }
 

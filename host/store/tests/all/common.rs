@@ -1,6 +1,8 @@
 //! Answers to store, and this test binary as another process.
 
-use focus_store::{AnswerRow, ContentHash, DatasetIdentity, ModelIdentity, Outcome, PluginIdentity, RunManifest};
+use focus_store::{
+    AnswerRow, ContentHash, DatasetIdentity, ModelIdentity, Outcome, PluginIdentity, RunManifest,
+};
 use std::{
     collections::BTreeMap,
     process::{Command, Stdio},
@@ -18,8 +20,12 @@ pub fn answer(n: u32) -> AnswerRow {
         content_hash: (n % 11 != 3).then(|| ContentHash::of(&n.to_le_bytes())),
         outcome: if ok { Outcome::Ok } else { Outcome::ModelError },
         reason: (!ok).then(|| "crash".to_owned()),
-        message: (n % 5 == 0).then(|| format!("δοκιμή {n}\n")),
-        embedding: ok.then(|| (0..DIM).map(|i| (n as f32 + 0.1) * (i as f32 - 2.0)).collect()),
+        message: n.is_multiple_of(5).then(|| format!("δοκιμή {n}\n")),
+        embedding: ok.then(|| {
+            (0..DIM)
+                .map(|i| (n as f32 + 0.1) * (i as f32 - 2.0))
+                .collect()
+        }),
     }
 }
 
@@ -29,11 +35,19 @@ pub fn manifest() -> RunManifest {
         tool_version: "0.1.0".into(),
         models: vec![ModelIdentity {
             id: "handcrafted/zones".into(),
-            plugin: Some(PluginIdentity { name: "handcrafted".into(), version: "0.1.0".into(), digest: "blake3:00".into() }),
+            plugin: Some(PluginIdentity {
+                name: "handcrafted".into(),
+                version: "0.1.0".into(),
+                digest: "blake3:00".into(),
+            }),
             opened: serde_json::json!({"dim": DIM}),
             preprocessing_key: "bilinear-224".into(),
         }],
-        datasets: vec![DatasetIdentity { id: "synthetic".into(), mapper_digest: None, tables: BTreeMap::new() }],
+        datasets: vec![DatasetIdentity {
+            id: "synthetic".into(),
+            mapper_digest: None,
+            tables: BTreeMap::new(),
+        }],
         tasks: vec!["binary_dr".into()],
         methods: vec!["linear_probing".into()],
         device_kind: "cpu".into(),
@@ -50,6 +64,10 @@ pub const CHILD: &str = "FOCUS_STORE_TEST_CHILD";
 /// This binary again, running only `test`, as the other process.
 pub fn child(test: &str, work: &std::path::Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("has a path"));
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, work).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, work)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     command
 }

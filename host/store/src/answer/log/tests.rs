@@ -25,18 +25,30 @@ fn forge(frames: &[(u32, Vec<u8>)]) -> (tempfile::TempDir, PathBuf) {
     let path = folder.path().join("a.log");
     let mut bytes = encode_header(&schema_bytes(&answer_schema(2)));
     for (number, (rows, payload)) in frames.iter().enumerate() {
-        bytes.extend(encode_frame(number as u32, 0, *rows, payload).expect("short").0);
+        bytes.extend(
+            encode_frame(number as u32, 0, *rows, payload)
+                .expect("short")
+                .0,
+        );
     }
-    File::create(&path).and_then(|mut f| f.write_all(&bytes)).expect("writes");
+    File::create(&path)
+        .and_then(|mut f| f.write_all(&bytes))
+        .expect("writes");
     (folder, path)
 }
 
 #[test]
 fn a_sample_answered_twice_is_an_error() {
-    for frames in [vec![(2, payload(&[row(1), row(1)]))], vec![(1, payload(&[row(1)])), (1, payload(&[row(1)]))]] {
+    for frames in [
+        vec![(2, payload(&[row(1), row(1)]))],
+        vec![(1, payload(&[row(1)])), (1, payload(&[row(1)]))],
+    ] {
         let (_folder, path) = forge(&frames);
         let error = AnswerLog::open_or_create(&path, 2).expect_err("twice");
-        assert!(matches!(error, StoreError::DuplicateSample { sample: 1, .. }), "{error}");
+        assert!(
+            matches!(error, StoreError::DuplicateSample { sample: 1, .. }),
+            "{error}"
+        );
     }
 }
 
@@ -46,14 +58,20 @@ fn rows_that_break_a_rule_are_named() {
     bad.embedding = Some(vec![f32::NAN, 0.0]);
     let (_folder, path) = forge(&[(2, payload(&[row(1), row(2)])), (1, payload(&[bad]))]);
     let error = AnswerLog::open_or_create(&path, 2).expect_err("not finite");
-    assert!(matches!(error, StoreError::Rule { row: 2, .. }) && error.to_string().contains("finite"), "{error}");
+    assert!(
+        matches!(error, StoreError::Rule { row: 2, .. }) && error.to_string().contains("finite"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_frame_that_lies_about_its_rows_is_damage() {
     let (_folder, path) = forge(&[(3, payload(&[row(1)]))]);
     let error = AnswerLog::open_or_create(&path, 2).expect_err("lies");
-    assert!(error.to_string().contains("should hold 3 rows and holds 1"), "{error}");
+    assert!(
+        error.to_string().contains("should hold 3 rows and holds 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -68,7 +86,11 @@ fn any_message_with_a_right_checksum_is_read_or_refused() {
             refused += usize::from(AnswerLog::open_or_create(&path, 2).is_err());
         }
     }
-    assert!(refused > good.len() / 4, "{refused} of {} flips refused", 3 * good.len());
+    assert!(
+        refused > good.len() / 4,
+        "{refused} of {} flips refused",
+        3 * good.len()
+    );
     for cut in 0..good.len() {
         let (_folder, path) = forge(&[(3, good[..cut].to_vec())]);
         assert!(AnswerLog::open_or_create(&path, 2).is_err(), "cut at {cut}");
@@ -81,14 +103,35 @@ fn a_header_for_other_columns_or_widths_is_refused() {
     let path = folder.path().join("a.log");
     drop(AnswerLog::open_or_create(&path, 3).expect("starts"));
     let error = AnswerLog::open_or_create(&path, 2).expect_err("width");
-    assert!(matches!(error, StoreError::Width { expected: 2, found: 3, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            StoreError::Width {
+                expected: 2,
+                found: 3,
+                ..
+            }
+        ),
+        "{error}"
+    );
 
-    let fields: Vec<_> = answer_schema(2).fields().iter().filter(|f| f.name() != "message").cloned().collect();
+    let fields: Vec<_> = answer_schema(2)
+        .fields()
+        .iter()
+        .filter(|f| f.name() != "message")
+        .cloned()
+        .collect();
     let other = std::sync::Arc::new(arrow_schema::Schema::new(fields));
     std::fs::write(&path, encode_header(&schema_bytes(&other))).expect("writes");
     let error = AnswerLog::open_or_create(&path, 2).expect_err("columns");
     assert!(error.to_string().contains("columns"), "{error}");
     std::fs::write(&path, encode_header(&schema_bytes(&answer_schema(1 << 20)))).expect("writes");
-    assert!(matches!(AnswerLog::open_or_create(&path, 2), Err(StoreError::TooLarge { .. })));
-    assert!(matches!(AnswerLog::open_or_create(&folder.path().join("b.log"), 0), Err(StoreError::TooLarge { .. })));
+    assert!(matches!(
+        AnswerLog::open_or_create(&path, 2),
+        Err(StoreError::TooLarge { .. })
+    ));
+    assert!(matches!(
+        AnswerLog::open_or_create(&folder.path().join("b.log"), 0),
+        Err(StoreError::TooLarge { .. })
+    ));
 }
