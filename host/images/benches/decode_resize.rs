@@ -19,18 +19,45 @@ fn main() {
         println!("decode_resize: measured only under `cargo bench`");
         return;
     }
-    let folder = std::env::var_os("FOCUS_BENCH_IMAGES").map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/idrid/full")), PathBuf::from);
+    let folder = std::env::var_os("FOCUS_BENCH_IMAGES").map_or_else(
+        || {
+            PathBuf::from(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../../shared/data/idrid/full"
+            ))
+        },
+        PathBuf::from,
+    );
     let Ok(entries) = std::fs::read_dir(&folder) else {
         println!("decode_resize: no folder of images at {}", folder.display());
         return;
     };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.extension().is_some_and(|ext| ext == "jpg")).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ext| ext == "jpg"))
+        .collect();
     paths.sort();
-    let images: Vec<Vec<u8>> = paths.iter().take(IMAGES).map(|path| std::fs::read(path).expect("the file was listed")).collect();
+    let images: Vec<Vec<u8>> = paths
+        .iter()
+        .take(IMAGES)
+        .map(|path| std::fs::read(path).expect("the file was listed"))
+        .collect();
     let limits = Limits::default();
     let specs: Vec<PrepareSpec> = [224, 768]
         .into_iter()
-        .flat_map(|side| [ResizeFilter::Bilinear, ResizeFilter::Bicubic, ResizeFilter::Lanczos].map(|filter| PrepareSpec { width: side, height: side, geometry: Geometry::Squash, filter }))
+        .flat_map(|side| {
+            [
+                ResizeFilter::Bilinear,
+                ResizeFilter::Bicubic,
+                ResizeFilter::Lanczos,
+            ]
+            .map(|filter| PrepareSpec {
+                width: side,
+                height: side,
+                geometry: Geometry::Squash,
+                filter,
+            })
+        })
         .collect();
     let mut workspace = Workspace::new();
     let mut library = turbojpeg::Decompressor::new().expect("the library starts");
@@ -41,20 +68,43 @@ fn main() {
             let start = Instant::now();
             let header = library.read_header(image).expect("a sound image");
             buffer.resize(header.width * header.height * 3, 0);
-            let target = turbojpeg::Image { pixels: &mut buffer[..], width: header.width, pitch: header.width * 3, height: header.height, format: turbojpeg::PixelFormat::RGB };
+            let target = turbojpeg::Image {
+                pixels: &mut buffer[..],
+                width: header.width,
+                pitch: header.width * 3,
+                height: header.height,
+                format: turbojpeg::PixelFormat::RGB,
+            };
             library.decompress(image, target).expect("a sound image");
             best[0] = best[0].min(start.elapsed());
             for (spec, best) in specs.iter().zip(&mut best[1..]) {
                 let start = Instant::now();
-                std::hint::black_box(workspace.prepare(image, spec, &limits).expect("a sound image"));
+                std::hint::black_box(
+                    workspace
+                        .prepare(image, spec, &limits)
+                        .expect("a sound image"),
+                );
                 *best = (*best).min(start.elapsed());
             }
         }
     }
-    let mean = |index: usize| best.iter().map(|row| row[index].as_secs_f64() * 1e3).sum::<f64>() / best.len() as f64;
-    println!("{} images, least of {ROUNDS} rounds each, mean in ms", images.len());
+    let mean = |index: usize| {
+        best.iter()
+            .map(|row| row[index].as_secs_f64() * 1e3)
+            .sum::<f64>()
+            / best.len() as f64
+    };
+    println!(
+        "{} images, least of {ROUNDS} rounds each, mean in ms",
+        images.len()
+    );
     println!("{:<28}{:>8.2}", "decode alone", mean(0));
     for (index, spec) in specs.iter().enumerate() {
-        println!("{:<28}{:>8.2}  x{:.3}", format!("decode + {} {:?}", spec.width, spec.filter), mean(index + 1), mean(index + 1) / mean(0));
+        println!(
+            "{:<28}{:>8.2}  x{:.3}",
+            format!("decode + {} {:?}", spec.width, spec.filter),
+            mean(index + 1),
+            mean(index + 1) / mean(0)
+        );
     }
 }

@@ -31,21 +31,33 @@ impl PixelCache {
     /// pictures.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, ImageError> {
         let folder = folder.as_ref().join("pixels");
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder);
         // An older folder may have been made wider; this one is the cache's own, so it may be narrowed.
         let made = made.and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o700)));
-        made.map_err(|error| ImageError::Cache { path: folder.clone(), reason: error.to_string() })?;
+        made.map_err(|error| ImageError::Cache {
+            path: folder.clone(),
+            reason: error.to_string(),
+        })?;
         Ok(Self { folder })
     }
 
     /// Where the entry for a file's content and a spec lies, whether or not it is there.
     pub fn path_of(&self, content: &ContentHash, spec: &PrepareSpec) -> PathBuf {
         let content = content.to_string();
-        self.folder.join(&content[..2]).join(format!("{content}-{}", &spec.key()[..32]))
+        self.folder
+            .join(&content[..2])
+            .join(format!("{content}-{}", &spec.key()[..32]))
     }
 
     /// The entry, if it is there and whole. A damaged one is removed, with a warning.
-    pub fn get(&self, content: &ContentHash, spec: &PrepareSpec) -> Option<(RgbImage, DecodeNotes)> {
+    pub fn get(
+        &self,
+        content: &ContentHash,
+        spec: &PrepareSpec,
+    ) -> Option<(RgbImage, DecodeNotes)> {
         let path = self.path_of(content, spec);
         let found = match read_entry(&path, content, spec) {
             Ok(found) => return Some(found),
@@ -53,7 +65,9 @@ impl PixelCache {
         };
         match found {
             Fault::Absent => {}
-            Fault::Unreadable(error) => tracing::warn!(path = %path.display(), %error, "Cannot read a pixel cache entry; the image is prepared again"),
+            Fault::Unreadable(error) => {
+                tracing::warn!(path = %path.display(), %error, "Cannot read a pixel cache entry; the image is prepared again");
+            }
             Fault::Damaged(what) => {
                 tracing::warn!(path = %path.display(), what, "Discarding a damaged pixel cache entry; the image is prepared again");
                 let _ = fs::remove_file(&path);
@@ -63,11 +77,20 @@ impl PixelCache {
     }
 
     /// Keeps an entry. A failure (a full disk) costs only the next run's time.
-    pub fn put(&self, content: &ContentHash, spec: &PrepareSpec, image: &RgbImage, notes: &DecodeNotes) -> io::Result<()> {
+    pub fn put(
+        &self,
+        content: &ContentHash,
+        spec: &PrepareSpec,
+        image: &RgbImage,
+        notes: &DecodeNotes,
+    ) -> io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = self.path_of(content, spec);
         let folder = path.parent().expect("an entry lies in a folder");
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
         let notes = serde_json::to_vec(notes)?;
         let mut header = Vec::with_capacity(HEADER + notes.len());
         header.extend_from_slice(&MAGIC);
@@ -80,10 +103,19 @@ impl PixelCache {
         header.extend_from_slice(&check);
         header.extend_from_slice(&notes);
 
-        let name = format!(".part-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!(
+            ".part-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let part = folder.join(name);
         let written = (|| {
-            let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&part)?;
             file.write_all(&header)?;
             file.write_all(&image.pixels)?;
             drop(file);
@@ -102,11 +134,23 @@ enum Fault {
     Damaged(&'static str),
 }
 
-fn read_entry(path: &Path, content: &ContentHash, spec: &PrepareSpec) -> Result<(RgbImage, DecodeNotes), Fault> {
-    let mut file = File::open(path).map_err(|error| if error.kind() == ErrorKind::NotFound { Fault::Absent } else { Fault::Unreadable(error) })?;
+fn read_entry(
+    path: &Path,
+    content: &ContentHash,
+    spec: &PrepareSpec,
+) -> Result<(RgbImage, DecodeNotes), Fault> {
+    let mut file = File::open(path).map_err(|error| {
+        if error.kind() == ErrorKind::NotFound {
+            Fault::Absent
+        } else {
+            Fault::Unreadable(error)
+        }
+    })?;
     let mut header = [0; HEADER];
     file.read_exact(&mut header).map_err(short)?;
-    let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let number = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
     let (width, height, notes_length) = (number(8), number(12), number(16) as usize);
     if header[..8] != MAGIC {
         return Err(Fault::Damaged("unknown magic"));
@@ -130,12 +174,24 @@ fn read_entry(path: &Path, content: &ContentHash, spec: &PrepareSpec) -> Result<
     if checksum(&header[..CHECKED], &notes, &pixels) != header[CHECKED..] {
         return Err(Fault::Damaged("checksum does not match"));
     }
-    let notes = serde_json::from_slice(&notes).map_err(|_| Fault::Damaged("notes cannot be parsed"))?;
-    Ok((RgbImage { width, height, pixels }, notes))
+    let notes =
+        serde_json::from_slice(&notes).map_err(|_| Fault::Damaged("notes cannot be parsed"))?;
+    Ok((
+        RgbImage {
+            width,
+            height,
+            pixels,
+        },
+        notes,
+    ))
 }
 
 fn short(error: io::Error) -> Fault {
-    if error.kind() == ErrorKind::UnexpectedEof { Fault::Damaged("too short") } else { Fault::Unreadable(error) }
+    if error.kind() == ErrorKind::UnexpectedEof {
+        Fault::Damaged("too short")
+    } else {
+        Fault::Unreadable(error)
+    }
 }
 
 fn spec_digest(spec: &PrepareSpec) -> [u8; 32] {

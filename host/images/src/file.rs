@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use crate::{ContentHash, DecodeNotes, ImageError, Limits, PixelCache, PrepareSpec, RgbImage, workspace};
+use crate::{
+    ContentHash, DecodeNotes, ImageError, Limits, PixelCache, PrepareSpec, RgbImage, workspace,
+};
 
 /// A file's picture, upright, at full size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,20 +36,41 @@ pub struct Prepared {
 pub fn decode_file(path: impl AsRef<Path>, limits: &Limits) -> Result<Decoded, ImageError> {
     let bytes = read(path.as_ref(), limits)?;
     let (image, notes) = workspace::decode(&bytes, limits)?;
-    Ok(Decoded { image, content_hash: ContentHash::of(&bytes), notes })
+    Ok(Decoded {
+        image,
+        content_hash: ContentHash::of(&bytes),
+        notes,
+    })
 }
 
 /// Prepares a file's picture as `spec` says, from the cache where it holds it. The file is read once.
-pub fn prepare_file(path: impl AsRef<Path>, spec: &PrepareSpec, limits: &Limits, cache: Option<&PixelCache>) -> Result<Prepared, ImageError> {
+pub fn prepare_file(
+    path: impl AsRef<Path>,
+    spec: &PrepareSpec,
+    limits: &Limits,
+    cache: Option<&PixelCache>,
+) -> Result<Prepared, ImageError> {
     let bytes = read(path.as_ref(), limits)?;
     let content_hash = ContentHash::of(&bytes);
     if let Some((image, notes)) = cache.and_then(|cache| cache.get(&content_hash, spec)) {
         // The entry may have been made under wider limits.
-        let (width, height) = (u64::from(notes.stored_width), u64::from(notes.stored_height));
+        let (width, height) = (
+            u64::from(notes.stored_width),
+            u64::from(notes.stored_height),
+        );
         if width * height > limits.max_pixels {
-            return Err(ImageError::TooLarge { width, height, limit: limits.max_pixels });
+            return Err(ImageError::TooLarge {
+                width,
+                height,
+                limit: limits.max_pixels,
+            });
         }
-        return Ok(Prepared { pixels: image.pixels, content_hash, notes, from_cache: true });
+        return Ok(Prepared {
+            pixels: image.pixels,
+            content_hash,
+            notes,
+            from_cache: true,
+        });
     }
     let (image, notes) = workspace::prepare(&bytes, spec, limits)?;
     if let Some(cache) = cache
@@ -55,7 +78,12 @@ pub fn prepare_file(path: impl AsRef<Path>, spec: &PrepareSpec, limits: &Limits,
     {
         tracing::warn!(%error, "Cannot keep an entry of the pixel cache; the run goes on without it");
     }
-    Ok(Prepared { pixels: image.pixels, content_hash, notes, from_cache: false })
+    Ok(Prepared {
+        pixels: image.pixels,
+        content_hash,
+        notes,
+        from_cache: false,
+    })
 }
 
 /// Name of a file's content, without decoding it.
@@ -67,7 +95,10 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, ImageError> {
     let fault = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => ImageError::Missing { path: path.into() },
         ErrorKind::IsADirectory => ImageError::IsADirectory { path: path.into() },
-        _ => ImageError::Unreadable { path: path.into(), reason: error.to_string() },
+        _ => ImageError::Unreadable {
+            path: path.into(),
+            reason: error.to_string(),
+        },
     };
     // Asked before opening: opening a pipe would wait for its writer.
     let metadata = fs::metadata(path).map_err(fault)?;
@@ -75,17 +106,28 @@ fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, ImageError> {
         return Err(ImageError::IsADirectory { path: path.into() });
     }
     if !metadata.is_file() {
-        return Err(ImageError::Unreadable { path: path.into(), reason: "not a regular file".into() });
+        return Err(ImageError::Unreadable {
+            path: path.into(),
+            reason: "not a regular file".into(),
+        });
     }
     let limit = limits.max_file_bytes;
     if metadata.len() > limit {
-        return Err(ImageError::FileTooLarge { bytes: metadata.len(), limit });
+        return Err(ImageError::FileTooLarge {
+            bytes: metadata.len(),
+            limit,
+        });
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
     // One byte more than allowed, to notice a file that grew meanwhile.
-    File::open(path).and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes)).map_err(fault)?;
+    File::open(path)
+        .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
+        .map_err(fault)?;
     if bytes.len() as u64 > limit {
-        return Err(ImageError::FileTooLarge { bytes: bytes.len() as u64, limit });
+        return Err(ImageError::FileTooLarge {
+            bytes: bytes.len() as u64,
+            limit,
+        });
     }
     if bytes.is_empty() {
         return Err(ImageError::Empty);

@@ -59,11 +59,25 @@ pub(crate) fn sniff(bytes: &[u8]) -> Result<ImageFormat, ImageError> {
             return Ok(format);
         }
         if magic.starts_with(bytes) {
-            return Err(ImageError::Truncated { format, detail: format!("only the first `{}` bytes of the signature are there", bytes.len()) });
+            return Err(ImageError::Truncated {
+                format,
+                detail: format!(
+                    "only the first `{}` bytes of the signature are there",
+                    bytes.len()
+                ),
+            });
         }
     }
-    let found = bytes.iter().take(12).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
-    Err(ImageError::UnknownFormat { found, looks_like: looks_like(bytes) })
+    let found = bytes
+        .iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .join(" ");
+    Err(ImageError::UnknownFormat {
+        found,
+        looks_like: looks_like(bytes),
+    })
 }
 
 fn looks_like(bytes: &[u8]) -> Option<&'static str> {
@@ -73,7 +87,10 @@ fn looks_like(bytes: &[u8]) -> Option<&'static str> {
     if bytes.get(4..8) == Some(b"ftyp") {
         return Some("ISO media file, perhaps HEIC or AVIF");
     }
-    KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|&(_, name)| name)
+    KNOWN
+        .iter()
+        .find(|(magic, _)| bytes.starts_with(magic))
+        .map(|&(_, name)| name)
 }
 
 #[cfg(test)]
@@ -87,11 +104,25 @@ mod tests {
         assert_eq!(sniff(b"").unwrap_err().kind(), "empty");
         assert_eq!(sniff(b"\x89PNG").unwrap_err().kind(), "truncated");
         let error = sniff(b"II*\0rest of a TIFF").unwrap_err();
-        assert_eq!(error.to_string(), "Unknown image format: expected JPEG or PNG, found a file that begins with `49 49 2a 00 72 65 73 74 20 6f 66 20` (TIFF)");
+        assert_eq!(
+            error.to_string(),
+            "Unknown image format: expected JPEG or PNG, found a file that begins with `49 49 2a 00 72 65 73 74 20 6f 66 20` (TIFF)"
+        );
         let mut dicom = vec![0; 200];
         dicom[128..132].copy_from_slice(b"DICM");
         assert!(sniff(&dicom).unwrap_err().to_string().ends_with("(DICOM)"));
-        assert!(sniff(b"version https://git-lfs.github.com/spec/v1").unwrap_err().hint().unwrap().contains("git lfs pull"));
-        assert!(sniff(b"\x01\x02").unwrap_err().to_string().ends_with("`01 02`"));
+        assert!(
+            sniff(b"version https://git-lfs.github.com/spec/v1")
+                .unwrap_err()
+                .hint()
+                .unwrap()
+                .contains("git lfs pull")
+        );
+        assert!(
+            sniff(b"\x01\x02")
+                .unwrap_err()
+                .to_string()
+                .ends_with("`01 02`")
+        );
     }
 }

@@ -25,7 +25,16 @@ impl Placement {
         };
         let (x, crop_width, left) = center(scaled.0, width, spec.geometry);
         let (y, crop_height, top) = center(scaled.1, height, spec.geometry);
-        Some(Self { scaled, window: Window { x, y, width: crop_width, height: crop_height }, at: (left, top) })
+        Some(Self {
+            scaled,
+            window: Window {
+                x,
+                y,
+                width: crop_width,
+                height: crop_height,
+            },
+            at: (left, top),
+        })
     }
 }
 
@@ -33,7 +42,11 @@ impl Placement {
 fn shortest_edge((width, height): (u32, u32), edge: u32) -> Option<(u32, u32)> {
     let (short, long) = (width.min(height), width.max(height));
     let long = u32::try_from(u64::from(edge) * u64::from(long) / u64::from(short)).ok()?;
-    Some(if width <= height { (edge, long) } else { (long, edge) })
+    Some(if width <= height {
+        (edge, long)
+    } else {
+        (long, edge)
+    })
 }
 
 /// The largest size of the same aspect within `target`; the free side is rounded half to even, and at least 1.
@@ -42,9 +55,15 @@ fn contain((width, height): (u32, u32), target: (u32, u32)) -> (u32, u32) {
     let aspect = w / h;
     let wanted = f64::from(target.0) / f64::from(target.1);
     if aspect > wanted {
-        (target.0, ((h / w * f64::from(target.0)).round_ties_even() as u32).clamp(1, target.1))
+        (
+            target.0,
+            ((h / w * f64::from(target.0)).round_ties_even() as u32).clamp(1, target.1),
+        )
     } else if aspect < wanted {
-        (((w / h * f64::from(target.1)).round_ties_even() as u32).clamp(1, target.0), target.1)
+        (
+            ((w / h * f64::from(target.1)).round_ties_even() as u32).clamp(1, target.0),
+            target.1,
+        )
     } else {
         target
     }
@@ -55,35 +74,63 @@ fn center(scaled: u32, wanted: u32, geometry: Geometry) -> (u32, u32, u32) {
     if scaled >= wanted {
         ((scaled - wanted) / 2, wanted, 0)
     } else if geometry == Geometry::Fit {
-        (0, scaled, (f64::from(wanted - scaled) / 2.0).round_ties_even() as u32)
+        (
+            0,
+            scaled,
+            (f64::from(wanted - scaled) / 2.0).round_ties_even() as u32,
+        )
     } else {
         (0, scaled, (wanted - scaled) / 2)
     }
 }
 
 /// RGB pixels of the final size, from upright RGB pixels. `part` is room for a picture that does not fill the final one.
-pub(crate) fn apply(spec: &PrepareSpec, source: &[u8], size: (u32, u32), resizer: &mut Resizer, part: &mut Vec<u8>) -> Result<Vec<u8>, ImageError> {
-    let refused = |reason: String| ImageError::Geometry { width: size.0, height: size.1, reason };
+pub(crate) fn apply(
+    spec: &PrepareSpec,
+    source: &[u8],
+    size: (u32, u32),
+    resizer: &mut Resizer,
+    part: &mut Vec<u8>,
+) -> Result<Vec<u8>, ImageError> {
+    let refused = |reason: String| ImageError::Geometry {
+        width: size.0,
+        height: size.1,
+        reason,
+    };
     let resize_refused = |error: ResizeError| refused(error.to_string());
     if spec.width == 0 || spec.height == 0 {
-        return Err(refused(format!("expected a final size of at least 1 x 1, found `{}` x `{}`", spec.width, spec.height)));
+        return Err(refused(format!(
+            "expected a final size of at least 1 x 1, found `{}` x `{}`",
+            spec.width, spec.height
+        )));
     }
-    let placement = Placement::new(spec, size).ok_or_else(|| refused("its long side would not fit in 32 bits".into()))?;
+    let placement = Placement::new(spec, size)
+        .ok_or_else(|| refused("its long side would not fit in 32 bits".into()))?;
     let length = (spec.width as usize)
         .checked_mul(spec.height as usize)
         .and_then(|pixels| pixels.checked_mul(3))
         .filter(|&bytes| bytes <= MAX_OUTPUT_BYTES)
-        .ok_or_else(|| refused(format!("a final size of `{}` x `{}` is too large", spec.width, spec.height)))?;
-    let scaling = Scaling::new(size, placement.scaled, spec.filter.into()).with_window(placement.window);
+        .ok_or_else(|| {
+            refused(format!(
+                "a final size of `{}` x `{}` is too large",
+                spec.width, spec.height
+            ))
+        })?;
+    let scaling =
+        Scaling::new(size, placement.scaled, spec.filter.into()).with_window(placement.window);
     let mut out = vec![0; length];
     if (placement.window.width, placement.window.height) == (spec.width, spec.height) {
-        resizer.resize(&scaling, 3, source, &mut out).map_err(resize_refused)?;
+        resizer
+            .resize(&scaling, 3, source, &mut out)
+            .map_err(resize_refused)?;
         return Ok(out);
     }
     let row = placement.window.width as usize * 3;
     part.clear();
     part.resize(row * placement.window.height as usize, 0);
-    resizer.resize(&scaling, 3, source, part).map_err(resize_refused)?;
+    resizer
+        .resize(&scaling, 3, source, part)
+        .map_err(resize_refused)?;
     let stride = spec.width as usize * 3;
     let lines = out.chunks_exact_mut(stride).skip(placement.at.1 as usize);
     for (line, from) in lines.zip(part.chunks_exact(row)) {
@@ -101,7 +148,16 @@ mod tests {
     use crate::ResizeFilter;
 
     fn place(geometry: Geometry, to: (u32, u32), size: (u32, u32)) -> Placement {
-        Placement::new(&PrepareSpec { width: to.0, height: to.1, geometry, filter: ResizeFilter::Bilinear }, size).unwrap()
+        Placement::new(
+            &PrepareSpec {
+                width: to.0,
+                height: to.1,
+                geometry,
+                filter: ResizeFilter::Bilinear,
+            },
+            size,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -110,7 +166,15 @@ mod tests {
         let crop = Geometry::ShortestEdgeCrop { edge: 256 };
         let placement = place(crop, (224, 224), (4288, 2848));
         assert_eq!(placement.scaled, (385, 256));
-        assert_eq!(placement.window, Window { x: 80, y: 16, width: 224, height: 224 });
+        assert_eq!(
+            placement.window,
+            Window {
+                x: 80,
+                y: 16,
+                width: 224,
+                height: 224
+            }
+        );
         assert_eq!(place(crop, (224, 224), (67, 101)).scaled, (256, 385));
         assert_eq!(place(crop, (224, 224), (50, 50)).scaled, (256, 256));
     }
@@ -119,7 +183,15 @@ mod tests {
     fn a_crop_larger_than_the_picture_is_padded() {
         let placement = place(Geometry::ShortestEdgeCrop { edge: 10 }, (15, 15), (20, 10));
         assert_eq!(placement.scaled, (20, 10));
-        assert_eq!(placement.window, Window { x: 2, y: 0, width: 15, height: 10 });
+        assert_eq!(
+            placement.window,
+            Window {
+                x: 2,
+                y: 0,
+                width: 15,
+                height: 10
+            }
+        );
         assert_eq!(placement.at, (0, 2));
     }
 
@@ -135,13 +207,37 @@ mod tests {
 
     #[test]
     fn impossible_shapes_are_typed() {
-        let spec = PrepareSpec { width: 0, height: 5, geometry: Geometry::Squash, filter: ResizeFilter::Box };
+        let spec = PrepareSpec {
+            width: 0,
+            height: 5,
+            geometry: Geometry::Squash,
+            filter: ResizeFilter::Box,
+        };
         let mut part = Vec::new();
         let error = apply(&spec, &[0; 3], (1, 1), &mut Resizer::new(), &mut part).unwrap_err();
         assert_eq!(error.kind(), "geometry");
-        let strip = PrepareSpec { width: 5, height: 5, geometry: Geometry::ShortestEdgeCrop { edge: u32::MAX }, filter: ResizeFilter::Box };
-        assert_eq!(apply(&strip, &[0; 6], (2, 1), &mut Resizer::new(), &mut part).unwrap_err().kind(), "geometry");
-        let huge = PrepareSpec { width: u32::MAX, height: u32::MAX, ..spec };
-        assert_eq!(apply(&huge, &[0; 3], (1, 1), &mut Resizer::new(), &mut part).unwrap_err().kind(), "geometry");
+        let strip = PrepareSpec {
+            width: 5,
+            height: 5,
+            geometry: Geometry::ShortestEdgeCrop { edge: u32::MAX },
+            filter: ResizeFilter::Box,
+        };
+        assert_eq!(
+            apply(&strip, &[0; 6], (2, 1), &mut Resizer::new(), &mut part)
+                .unwrap_err()
+                .kind(),
+            "geometry"
+        );
+        let huge = PrepareSpec {
+            width: u32::MAX,
+            height: u32::MAX,
+            ..spec
+        };
+        assert_eq!(
+            apply(&huge, &[0; 3], (1, 1), &mut Resizer::new(), &mut part)
+                .unwrap_err()
+                .kind(),
+            "geometry"
+        );
     }
 }

@@ -24,7 +24,12 @@ impl RgbImage {
     ///
     /// When the pixel lies outside the image.
     pub fn pixel(&self, x: u32, y: u32) -> [u8; 3] {
-        assert!(x < self.width && y < self.height, "pixel {x}, {y} of an image of {} x {}", self.width, self.height);
+        assert!(
+            x < self.width && y < self.height,
+            "pixel {x}, {y} of an image of {} x {}",
+            self.width,
+            self.height
+        );
         let at = (y as usize * self.width as usize + x as usize) * 3;
         [self.pixels[at], self.pixels[at + 1], self.pixels[at + 2]]
     }
@@ -91,7 +96,9 @@ impl ContentHash {
 
 impl fmt::Display for ContentHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        self.0
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 

@@ -15,6 +15,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_file_bytes: 512 << 20, max_pixels: 256_000_000, max_jpeg_scans: 500, max_png_extra_bytes: 64 << 20 }
+        Self {
+            max_file_bytes: 512 << 20,
+            max_pixels: 256_000_000,
+            max_jpeg_scans: 500,
+            max_png_extra_bytes: 64 << 20,
+        }
     }
 }

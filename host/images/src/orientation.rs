@@ -25,7 +25,9 @@ impl Orientation {
             Ok(block) => Self::of_block(block, remarks),
             Err(exif::Error::NotFound(_)) => Self::UPRIGHT,
             Err(error) => {
-                remarks.push(format!("EXIF block not found for a fault in the segments: {error}"));
+                remarks.push(format!(
+                    "EXIF block not found for a fault in the segments: {error}"
+                ));
                 Self::UPRIGHT
             }
         }
@@ -42,18 +44,28 @@ impl Orientation {
             }
         };
         // The thumbnail may have an orientation of its own: only the primary image's counts.
-        let Some(field) = exif.get_field(Tag::Orientation, In::PRIMARY) else { return Self::UPRIGHT };
+        let Some(field) = exif.get_field(Tag::Orientation, In::PRIMARY) else {
+            return Self::UPRIGHT;
+        };
         match field.value.get_uint(0) {
             Some(value @ 1..=8) => Self(value as u8),
             found => {
-                remarks.push(format!("EXIF orientation must be 1 to 8, found {}", found.map_or_else(|| "no number".into(), |value| value.to_string())));
+                remarks.push(format!(
+                    "EXIF orientation must be 1 to 8, found {}",
+                    found.map_or_else(|| "no number".into(), |value| value.to_string())
+                ));
                 Self::UPRIGHT
             }
         }
     }
 
     /// Turns RGB pixels upright: from `source` (of `width` x `height`) to `target`. Returns the new width and height.
-    pub(crate) fn apply(self, source: &[u8], (width, height): (u32, u32), target: &mut Vec<u8>) -> (u32, u32) {
+    pub(crate) fn apply(
+        self,
+        source: &[u8],
+        (width, height): (u32, u32),
+        target: &mut Vec<u8>,
+    ) -> (u32, u32) {
         let (w, h) = (width as usize, height as usize);
         let (out_w, out_h) = if self.swaps_sides() { (h, w) } else { (w, h) };
         // Source index of the output's first pixel, and the steps for a column and a row of the output.
@@ -115,7 +127,11 @@ mod tests {
         ];
         for (value, size, pixels) in expected {
             let mut out = vec![9; 100];
-            assert_eq!(Orientation(value).apply(&source, (3, 2), &mut out), size, "orientation {value}");
+            assert_eq!(
+                Orientation(value).apply(&source, (3, 2), &mut out),
+                size,
+                "orientation {value}"
+            );
             assert_eq!(out, grey(&pixels), "orientation {value}");
         }
     }
@@ -123,22 +139,35 @@ mod tests {
     #[test]
     fn blocks_join_without_a_seam() {
         let (width, height) = (70_u32, 45_u32);
-        let source: Vec<u8> = (0..width * height).flat_map(|index| [index as u8, (index >> 8) as u8, 7]).collect();
+        let source: Vec<u8> = (0..width * height)
+            .flat_map(|index| [index as u8, (index >> 8) as u8, 7])
+            .collect();
         let mut turned = Vec::new();
         let mut back = Vec::new();
         for (there, home) in [(2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (7, 7), (8, 6)] {
             let size = Orientation(there).apply(&source, (width, height), &mut turned);
             assert_ne!(turned, source);
-            assert_eq!(Orientation(home).apply(&turned, size, &mut back), (width, height));
+            assert_eq!(
+                Orientation(home).apply(&turned, size, &mut back),
+                (width, height)
+            );
             assert_eq!(back, source, "orientation {there} and back");
         }
     }
 
     #[test]
     fn an_unusable_block_is_upright_with_a_remark() {
-        for block in [&b""[..], b"II*\0", b"not exif at all", b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x09\0\0\0\0\0\0"] {
+        for block in [
+            &b""[..],
+            b"II*\0",
+            b"not exif at all",
+            b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x09\0\0\0\0\0\0",
+        ] {
             let mut remarks = Vec::new();
-            assert_eq!(Orientation::of_block(block.to_vec(), &mut remarks), Orientation::UPRIGHT);
+            assert_eq!(
+                Orientation::of_block(block.to_vec(), &mut remarks),
+                Orientation::UPRIGHT
+            );
             assert_eq!(remarks.len(), 1, "{block:?}");
         }
     }

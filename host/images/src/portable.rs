@@ -13,7 +13,12 @@ use crate::{DecodeNotes, ImageError, ImageFormat, Limits, SourceMode};
 const FORMAT: ImageFormat = ImageFormat::Png;
 
 /// Decodes to RGB in `pixels`, as stored. `raw` is room for the samples before they become RGB.
-pub(crate) fn decode(bytes: &[u8], limits: &Limits, raw: &mut Vec<u8>, pixels: &mut Vec<u8>) -> Result<(DecodeNotes, Orientation), ImageError> {
+pub(crate) fn decode(
+    bytes: &[u8],
+    limits: &Limits,
+    raw: &mut Vec<u8>,
+    pixels: &mut Vec<u8>,
+) -> Result<(DecodeNotes, Orientation), ImageError> {
     let fault = |error: DecodingError| fault(&error, bytes);
     let mut options = DecodeOptions::default();
     options.set_ignore_adler32(false);
@@ -22,19 +27,37 @@ pub(crate) fn decode(bytes: &[u8], limits: &Limits, raw: &mut Vec<u8>, pixels: &
     options.set_ignore_text_chunk(true);
     options.set_ignore_iccp_chunk(true);
     let mut decoder = Decoder::new_with_options(Cursor::new(bytes), options);
-    decoder.set_limits(png::Limits { bytes: limits.max_png_extra_bytes });
+    decoder.set_limits(png::Limits {
+        bytes: limits.max_png_extra_bytes,
+    });
     decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
     let header = decoder.read_header_info().map_err(fault)?;
-    let (width, height, color, depth) = (header.width, header.height, header.color_type, header.bit_depth);
+    let (width, height, color, depth) = (
+        header.width,
+        header.height,
+        header.color_type,
+        header.bit_depth,
+    );
     let count = u64::from(width) * u64::from(height);
     if count > limits.max_pixels {
-        return Err(ImageError::TooLarge { width: width.into(), height: height.into(), limit: limits.max_pixels });
+        return Err(ImageError::TooLarge {
+            width: width.into(),
+            height: height.into(),
+            limit: limits.max_pixels,
+        });
     }
     if (color, depth) == (ColorType::Grayscale, BitDepth::Sixteen) {
-        return Err(ImageError::Unsupported { format: FORMAT, what: "16-bit grey, whose range of values is not known".into() });
+        return Err(ImageError::Unsupported {
+            format: FORMAT,
+            what: "16-bit grey, whose range of values is not known".into(),
+        });
     }
     let mut reader = decoder.read_info().map_err(fault)?;
-    let size = reader.output_buffer_size().ok_or(ImageError::TooLarge { width: width.into(), height: height.into(), limit: limits.max_pixels })?;
+    let size = reader.output_buffer_size().ok_or(ImageError::TooLarge {
+        width: width.into(),
+        height: height.into(),
+        limit: limits.max_pixels,
+    })?;
     raw.resize(size, 0);
     reader.next_frame(raw).map_err(fault)?;
     // To the end: a file cut after its pixels is still a cut file, and the orientation may come behind them.
@@ -42,8 +65,12 @@ pub(crate) fn decode(bytes: &[u8], limits: &Limits, raw: &mut Vec<u8>, pixels: &
 
     let translucent_pixels = match reader.output_color_type().0 {
         ColorType::Grayscale => expand(raw, pixels, |&[grey]: &[u8; 1]| ([grey; 3], 255)),
-        ColorType::GrayscaleAlpha => expand(raw, pixels, |&[grey, alpha]: &[u8; 2]| ([on_black(grey, alpha); 3], alpha)),
-        ColorType::Rgba => expand(raw, pixels, |&[r, g, b, alpha]: &[u8; 4]| ([r, g, b].map(|value| on_black(value, alpha)), alpha)),
+        ColorType::GrayscaleAlpha => expand(raw, pixels, |&[grey, alpha]: &[u8; 2]| {
+            ([on_black(grey, alpha); 3], alpha)
+        }),
+        ColorType::Rgba => expand(raw, pixels, |&[r, g, b, alpha]: &[u8; 4]| {
+            ([r, g, b].map(|value| on_black(value, alpha)), alpha)
+        }),
         ColorType::Rgb | ColorType::Indexed => {
             std::mem::swap(raw, pixels);
             0
@@ -68,7 +95,8 @@ pub(crate) fn decode(bytes: &[u8], limits: &Limits, raw: &mut Vec<u8>, pixels: &
             ColorType::Indexed => SourceMode::Palette,
         },
         bits: depth as u8,
-        alpha_composited: matches!(color, ColorType::GrayscaleAlpha | ColorType::Rgba) || info.trns.is_some(),
+        alpha_composited: matches!(color, ColorType::GrayscaleAlpha | ColorType::Rgba)
+            || info.trns.is_some(),
         translucent_pixels,
         remarks,
     };
@@ -81,7 +109,11 @@ fn on_black(value: u8, alpha: u8) -> u8 {
 }
 
 /// Writes RGB for each pixel of `N` samples; counts those not fully opaque.
-fn expand<const N: usize>(raw: &[u8], pixels: &mut Vec<u8>, rgb: impl Fn(&[u8; N]) -> ([u8; 3], u8)) -> u64 {
+fn expand<const N: usize>(
+    raw: &[u8],
+    pixels: &mut Vec<u8>,
+    rgb: impl Fn(&[u8; N]) -> ([u8; 3], u8),
+) -> u64 {
     let (samples, rest) = raw.as_chunks::<N>();
     debug_assert!(rest.is_empty());
     pixels.resize(samples.len() * 3, 0);
@@ -97,10 +129,24 @@ fn expand<const N: usize>(raw: &[u8], pixels: &mut Vec<u8>, rgb: impl Fn(&[u8; N
 fn fault(error: &DecodingError, bytes: &[u8]) -> ImageError {
     let detail = error.to_string().trim_end_matches('.').to_owned();
     match error {
-        DecodingError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => ImageError::Truncated { format: FORMAT, detail },
-        DecodingError::LimitsExceeded => ImageError::Unsupported { format: FORMAT, what: "its extra data needs more memory than is allowed".into() },
-        _ if is_cut(bytes) => ImageError::Truncated { format: FORMAT, detail },
-        _ => ImageError::Corrupt { format: FORMAT, detail },
+        DecodingError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            ImageError::Truncated {
+                format: FORMAT,
+                detail,
+            }
+        }
+        DecodingError::LimitsExceeded => ImageError::Unsupported {
+            format: FORMAT,
+            what: "its extra data needs more memory than is allowed".into(),
+        },
+        _ if is_cut(bytes) => ImageError::Truncated {
+            format: FORMAT,
+            detail,
+        },
+        _ => ImageError::Corrupt {
+            format: FORMAT,
+            detail,
+        },
     }
 }
 

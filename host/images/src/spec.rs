@@ -68,7 +68,10 @@ pub struct PrepareSpec {
 impl PrepareSpec {
     /// In words; equal for equal pixels, and stable between versions that make equal pixels.
     pub fn canonical(&self) -> String {
-        let mut text = format!("focus-pixels {PIXEL_VERSION}; rgb8 {}x{}; ", self.width, self.height);
+        let mut text = format!(
+            "focus-pixels {PIXEL_VERSION}; rgb8 {}x{}; ",
+            self.width, self.height
+        );
         match self.geometry {
             Geometry::Squash => text.push_str("squash"),
             Geometry::ShortestEdgeCrop { edge } => {
@@ -82,7 +85,9 @@ impl PrepareSpec {
 
     /// BLAKE3 of [`Self::canonical`] in hexadecimal: part of every cache key over pixels.
     pub fn key(&self) -> String {
-        blake3::hash(self.canonical().as_bytes()).to_hex().to_string()
+        blake3::hash(self.canonical().as_bytes())
+            .to_hex()
+            .to_string()
     }
 }
 
@@ -92,27 +97,59 @@ mod tests {
 
     #[test]
     fn keys_tell_every_field_apart_and_stay_the_same() {
-        let base = PrepareSpec { width: 224, height: 224, geometry: Geometry::Squash, filter: ResizeFilter::Bilinear };
-        assert_eq!(base.canonical(), "focus-pixels 1; rgb8 224x224; squash; bilinear");
+        let base = PrepareSpec {
+            width: 224,
+            height: 224,
+            geometry: Geometry::Squash,
+            filter: ResizeFilter::Bilinear,
+        };
+        assert_eq!(
+            base.canonical(),
+            "focus-pixels 1; rgb8 224x224; squash; bilinear"
+        );
         let variants = [
             base,
             PrepareSpec { width: 225, ..base },
-            PrepareSpec { height: 225, ..base },
-            PrepareSpec { geometry: Geometry::Fit, ..base },
-            PrepareSpec { geometry: Geometry::ShortestEdgeCrop { edge: 224 }, ..base },
-            PrepareSpec { geometry: Geometry::ShortestEdgeCrop { edge: 256 }, ..base },
-            PrepareSpec { filter: ResizeFilter::Bicubic, ..base },
+            PrepareSpec {
+                height: 225,
+                ..base
+            },
+            PrepareSpec {
+                geometry: Geometry::Fit,
+                ..base
+            },
+            PrepareSpec {
+                geometry: Geometry::ShortestEdgeCrop { edge: 224 },
+                ..base
+            },
+            PrepareSpec {
+                geometry: Geometry::ShortestEdgeCrop { edge: 256 },
+                ..base
+            },
+            PrepareSpec {
+                filter: ResizeFilter::Bicubic,
+                ..base
+            },
         ];
-        let keys: std::collections::HashSet<String> = variants.iter().map(PrepareSpec::key).collect();
+        let keys: std::collections::HashSet<String> =
+            variants.iter().map(PrepareSpec::key).collect();
         assert_eq!(keys.len(), variants.len());
         assert!(keys.iter().all(|key| key.len() == 64));
     }
 
     #[test]
     fn specs_are_spelled_as_in_the_plugin_contract() {
-        let spec = PrepareSpec { width: 224, height: 224, geometry: Geometry::ShortestEdgeCrop { edge: 256 }, filter: ResizeFilter::Bicubic };
+        let spec = PrepareSpec {
+            width: 224,
+            height: 224,
+            geometry: Geometry::ShortestEdgeCrop { edge: 256 },
+            filter: ResizeFilter::Bicubic,
+        };
         let json = serde_json::to_string(&spec).unwrap();
-        assert_eq!(json, r#"{"width":224,"height":224,"geometry":{"kind":"shortest_edge_crop","edge":256},"filter":"bicubic"}"#);
+        assert_eq!(
+            json,
+            r#"{"width":224,"height":224,"geometry":{"kind":"shortest_edge_crop","edge":256},"filter":"bicubic"}"#
+        );
         assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
     }
 }

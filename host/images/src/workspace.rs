@@ -6,7 +6,10 @@ use std::fmt;
 use focus_resize::Resizer;
 
 use crate::orientation::Orientation;
-use crate::{DecodeNotes, ImageError, ImageFormat, Limits, PrepareSpec, RgbImage, format, geometry, jpeg, portable};
+use crate::{
+    DecodeNotes, ImageError, ImageFormat, Limits, PrepareSpec, RgbImage, format, geometry, jpeg,
+    portable,
+};
 
 /// Buffers larger than this are given back after use: one huge picture must not hold its memory for the rest of the run.
 const KEPT_BYTES: usize = 192 << 20;
@@ -24,7 +27,10 @@ pub struct Workspace {
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Workspace").field("bytes", &self.bytes()).finish_non_exhaustive()
+        formatter
+            .debug_struct("Workspace")
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
     }
 }
 
@@ -35,23 +41,50 @@ impl Workspace {
     }
 
     /// Decodes a file's bytes to upright RGB.
-    pub fn decode(&mut self, bytes: &[u8], limits: &Limits) -> Result<(RgbImage, DecodeNotes), ImageError> {
+    pub fn decode(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<(RgbImage, DecodeNotes), ImageError> {
         let (size, notes) = self.decode_upright(bytes, limits)?;
         let pixels = std::mem::take(&mut self.stored);
         self.trim();
-        Ok((RgbImage { width: size.0, height: size.1, pixels }, notes))
+        Ok((
+            RgbImage {
+                width: size.0,
+                height: size.1,
+                pixels,
+            },
+            notes,
+        ))
     }
 
     /// Decodes a file's bytes and brings them to the size that `spec` asks for.
-    pub fn prepare(&mut self, bytes: &[u8], spec: &PrepareSpec, limits: &Limits) -> Result<(RgbImage, DecodeNotes), ImageError> {
+    pub fn prepare(
+        &mut self,
+        bytes: &[u8],
+        spec: &PrepareSpec,
+        limits: &Limits,
+    ) -> Result<(RgbImage, DecodeNotes), ImageError> {
         let (size, notes) = self.decode_upright(bytes, limits)?;
         let pixels = geometry::apply(spec, &self.stored, size, &mut self.resizer, &mut self.part)?;
         self.trim();
-        Ok((RgbImage { width: spec.width, height: spec.height, pixels }, notes))
+        Ok((
+            RgbImage {
+                width: spec.width,
+                height: spec.height,
+                pixels,
+            },
+            notes,
+        ))
     }
 
     /// Upright RGB in `self.stored`; returns width and height.
-    fn decode_upright(&mut self, bytes: &[u8], limits: &Limits) -> Result<((u32, u32), DecodeNotes), ImageError> {
+    fn decode_upright(
+        &mut self,
+        bytes: &[u8],
+        limits: &Limits,
+    ) -> Result<((u32, u32), DecodeNotes), ImageError> {
         let (notes, orientation) = match format::sniff(bytes)? {
             ImageFormat::Jpeg => jpeg::decode(&mut self.jpeg, bytes, limits, &mut self.stored)?,
             ImageFormat::Png => portable::decode(bytes, limits, &mut self.raw, &mut self.stored)?,
@@ -65,12 +98,20 @@ impl Workspace {
     }
 
     fn bytes(&self) -> usize {
-        [&self.raw, &self.stored, &self.upright, &self.part].iter().map(|buffer| buffer.capacity()).sum()
+        [&self.raw, &self.stored, &self.upright, &self.part]
+            .iter()
+            .map(|buffer| buffer.capacity())
+            .sum()
     }
 
     fn trim(&mut self) {
         if self.bytes() > KEPT_BYTES {
-            for buffer in [&mut self.raw, &mut self.stored, &mut self.upright, &mut self.part] {
+            for buffer in [
+                &mut self.raw,
+                &mut self.stored,
+                &mut self.upright,
+                &mut self.part,
+            ] {
                 *buffer = Vec::new();
             }
         }
@@ -92,6 +133,10 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<(RgbImage, DecodeNotes), 
 }
 
 /// Decodes a file's bytes and brings them to the size that `spec` asks for, with the calling thread's own buffers.
-pub fn prepare(bytes: &[u8], spec: &PrepareSpec, limits: &Limits) -> Result<(RgbImage, DecodeNotes), ImageError> {
+pub fn prepare(
+    bytes: &[u8],
+    spec: &PrepareSpec,
+    limits: &Limits,
+) -> Result<(RgbImage, DecodeNotes), ImageError> {
     with_kept(|workspace| workspace.prepare(bytes, spec, limits))
 }

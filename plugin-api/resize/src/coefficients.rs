@@ -71,7 +71,10 @@ impl Coefficients {
         let total = outputs
             .checked_mul(stride)
             .filter(|&total| total <= MAX_WEIGHTS)
-            .ok_or(ResizeError::TooLarge { from: axis.source, to: axis.target })?;
+            .ok_or(ResizeError::TooLarge {
+                from: axis.source,
+                to: axis.target,
+            })?;
         let mut weights = vec![0.0_f64; total];
         let mut spans = Vec::with_capacity(outputs);
         let shrink = 1.0 / widening;
@@ -85,7 +88,9 @@ impl Coefficients {
             let len = (end - start).max(0) as usize;
             let mut sum = 0.0;
             for (tap, weight) in row[..len].iter_mut().enumerate() {
-                *weight = axis.filter.weight(((start + tap as i64) as f64 - center + 0.5) * shrink);
+                *weight = axis
+                    .filter
+                    .weight(((start + tap as i64) as f64 - center + 0.5) * shrink);
                 sum += *weight;
             }
             if sum != 0.0 {
@@ -93,12 +98,29 @@ impl Coefficients {
                     *weight /= sum;
                 }
             }
-            spans.push(Span { start: start as usize, len });
+            spans.push(Span {
+                start: start as usize,
+                len,
+            });
         }
         let fixed: Vec<i32> = weights.iter().map(|&weight| to_fixed(weight)).collect();
-        let most = fixed.iter().map(|weight| weight.unsigned_abs()).max().unwrap_or(0);
-        let (fits_words, fits_bytes) = (most < WORD_LIMIT.unsigned_abs(), most <= BYTE_LIMIT.unsigned_abs());
-        Ok(Self { spans, weights, fixed, stride, fits_words, fits_bytes })
+        let most = fixed
+            .iter()
+            .map(|weight| weight.unsigned_abs())
+            .max()
+            .unwrap_or(0);
+        let (fits_words, fits_bytes) = (
+            most < WORD_LIMIT.unsigned_abs(),
+            most <= BYTE_LIMIT.unsigned_abs(),
+        );
+        Ok(Self {
+            spans,
+            weights,
+            fixed,
+            stride,
+            fits_words,
+            fits_bytes,
+        })
     }
 
     /// Fixed-point weights of one output, as many as its span is long.
@@ -114,7 +136,12 @@ impl Coefficients {
     /// First source pixel that any output reads, and one past the last.
     pub(crate) fn reach(&self) -> (usize, usize) {
         let first = self.spans.iter().map(|span| span.start).min().unwrap_or(0);
-        let end = self.spans.iter().map(|span| span.start + span.len).max().unwrap_or(0);
+        let end = self
+            .spans
+            .iter()
+            .map(|span| span.start + span.len)
+            .max()
+            .unwrap_or(0);
         (first, end.max(first))
     }
 
@@ -129,7 +156,11 @@ impl Coefficients {
 /// Rounds half away from zero to [`PRECISION_BITS`].
 fn to_fixed(weight: f64) -> i32 {
     let scaled = weight * f64::from(1_u32 << PRECISION_BITS);
-    if weight < 0.0 { (scaled - 0.5) as i32 } else { (scaled + 0.5) as i32 }
+    if weight < 0.0 {
+        (scaled - 0.5) as i32
+    } else {
+        (scaled + 0.5) as i32
+    }
 }
 
 /// Upper half of a split weight.
@@ -155,18 +186,37 @@ mod tests {
     use super::*;
 
     fn axis(source: u32, target: u32, filter: Filter) -> Axis {
-        Axis { source, from: 0.0, to: source as f32, target, first: 0, count: target, filter }
+        Axis {
+            source,
+            from: 0.0,
+            to: source as f32,
+            target,
+            first: 0,
+            count: target,
+            filter,
+        }
     }
 
     #[test]
     fn weights_sum_to_one_and_stay_inside_the_source() {
         for filter in Filter::ALL {
-            for (source, target) in [(1, 1), (1, 9), (9, 1), (7, 5), (5, 7), (4288, 224), (3, 300)] {
+            for (source, target) in [
+                (1, 1),
+                (1, 9),
+                (9, 1),
+                (7, 5),
+                (5, 7),
+                (4288, 224),
+                (3, 300),
+            ] {
                 let table = Coefficients::new(&axis(source, target, filter)).unwrap();
                 assert_eq!(table.spans.len(), target as usize);
                 for output in 0..target as usize {
                     let sum: f64 = table.weights_of(output).iter().sum();
-                    assert!((sum - 1.0).abs() < 1e-12, "{filter:?} {source}->{target} at {output}: {sum}");
+                    assert!(
+                        (sum - 1.0).abs() < 1e-12,
+                        "{filter:?} {source}->{target} at {output}: {sum}"
+                    );
                     let span = table.spans[output];
                     assert!(span.start + span.len <= source as usize && span.len <= table.stride);
                 }
@@ -177,15 +227,47 @@ mod tests {
 
     #[test]
     fn split_halves_rebuild_the_weight() {
-        for weight in [0, 1, -1, 2047, 2048, -2048, -2049, WORD_LIMIT - 1, -WORD_LIMIT, 4_194_304, -300_000] {
-            assert_eq!((i32::from(upper(weight)) << SPLIT_BITS) + i32::from(lower(weight)), weight);
+        for weight in [
+            0,
+            1,
+            -1,
+            2047,
+            2048,
+            -2048,
+            -2049,
+            WORD_LIMIT - 1,
+            -WORD_LIMIT,
+            4_194_304,
+            -300_000,
+        ] {
+            assert_eq!(
+                (i32::from(upper(weight)) << SPLIT_BITS) + i32::from(lower(weight)),
+                weight
+            );
         }
     }
 
     #[test]
     fn byte_digits_rebuild_the_weight() {
         let odd = (0..20_000).map(|step| step * 419 - BYTE_LIMIT / 2);
-        for weight in [0, 1, -1, 127, 128, -128, -129, 32_767, 32_896, -32_897, BYTE_LIMIT, -BYTE_LIMIT, 4_194_304].into_iter().chain(odd) {
+        for weight in [
+            0,
+            1,
+            -1,
+            127,
+            128,
+            -128,
+            -129,
+            32_767,
+            32_896,
+            -32_897,
+            BYTE_LIMIT,
+            -BYTE_LIMIT,
+            4_194_304,
+        ]
+        .into_iter()
+        .chain(odd)
+        {
             let [first, second, third] = byte_digits(weight).map(i32::from);
             assert_eq!((third << 16) + (second << 8) + first, weight);
         }
@@ -194,7 +276,12 @@ mod tests {
     #[test]
     fn a_window_has_the_weights_of_its_place() {
         let whole = Coefficients::new(&axis(100, 37, Filter::Bicubic)).unwrap();
-        let part = Coefficients::new(&Axis { first: 5, count: 11, ..axis(100, 37, Filter::Bicubic) }).unwrap();
+        let part = Coefficients::new(&Axis {
+            first: 5,
+            count: 11,
+            ..axis(100, 37, Filter::Bicubic)
+        })
+        .unwrap();
         for output in 0..11 {
             assert_eq!(part.spans[output], whole.spans[output + 5]);
             assert_eq!(part.fixed_of(output), whole.fixed_of(output + 5));

@@ -31,7 +31,9 @@ pub enum ResizeError {
         found: usize,
     },
     /// The region to read is not finite, is empty, or leaves the source.
-    #[error("Region `{left}, {top}, {right}, {bottom}` must be a non-empty part of the source `{width}` x `{height}`")]
+    #[error(
+        "Region `{left}, {top}, {right}, {bottom}` must be a non-empty part of the source `{width}` x `{height}`"
+    )]
     Region {
         /// Left edge in source pixels.
         left: f32,
@@ -47,7 +49,9 @@ pub enum ResizeError {
         height: u32,
     },
     /// The window to write leaves the target.
-    #[error("Window of `{width}` x `{height}` at `{x}, {y}` must lie within the target `{target_width}` x `{target_height}`")]
+    #[error(
+        "Window of `{width}` x `{height}` at `{x}, {y}` must lie within the target `{target_width}` x `{target_height}`"
+    )]
     Window {
         /// Left column.
         x: u32,
@@ -83,9 +87,15 @@ impl ResizeError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::EmptySide { .. } => "give width and height of at least one pixel".into(),
-            Self::Channels { .. } => "expand or split the image into 1, 3 or 4 interleaved channels first".into(),
-            Self::BufferLength { .. } => "rows are tightly packed: width x height x channels values, no padding".into(),
-            Self::Region { .. } => "regions are left, top, right, bottom in source pixels, within the source".into(),
+            Self::Channels { .. } => {
+                "expand or split the image into 1, 3 or 4 interleaved channels first".into()
+            }
+            Self::BufferLength { .. } => {
+                "rows are tightly packed: width x height x channels values, no padding".into()
+            }
+            Self::Region { .. } => {
+                "regions are left, top, right, bottom in source pixels, within the source".into()
+            }
             Self::Window { .. } => "windows are in pixels of the target after resizing".into(),
             Self::TooLarge { .. } => "resize in two steps, or to a smaller size".into(),
             Self::Backend { .. } => "use `Backend::best()`".into(),

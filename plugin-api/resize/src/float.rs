@@ -3,14 +3,21 @@
 use crate::coefficients::Coefficients;
 
 /// Resamples each of `rows` rows of `width` pixels to the outputs of `table`.
-pub(crate) fn horizontal(source: &[f32], width: usize, channels: usize, table: &Coefficients) -> Vec<f32> {
+pub(crate) fn horizontal(
+    source: &[f32],
+    width: usize,
+    channels: usize,
+    table: &Coefficients,
+) -> Vec<f32> {
     let mut out = Vec::with_capacity(source.len() / width * table.spans.len());
     for row in source.chunks_exact(width * channels) {
         for (output, span) in table.spans.iter().enumerate() {
             let taps = &row[span.start * channels..];
             for channel in 0..channels {
                 let values = taps.iter().skip(channel).step_by(channels);
-                let sum = values.zip(table.weights_of(output)).fold(0.0, |sum, (&value, weight)| sum + f64::from(value) * weight);
+                let sum = values
+                    .zip(table.weights_of(output))
+                    .fold(0.0, |sum, (&value, weight)| sum + f64::from(value) * weight);
                 out.push(sum as f32);
             }
         }

@@ -53,7 +53,14 @@ pub struct Scaling {
 impl Scaling {
     /// All of the source to all of the target.
     pub fn new(source: (u32, u32), target: (u32, u32), filter: Filter) -> Self {
-        Self { source, target, filter, region: None, window: None, order: PassOrder::default() }
+        Self {
+            source,
+            target,
+            filter,
+            region: None,
+            window: None,
+            order: PassOrder::default(),
+        }
     }
 
     /// Reads only `region` of the source, stretched to the target.
@@ -79,37 +86,82 @@ impl Scaling {
 
     /// Size of what is written: the window's, else the target's.
     pub fn output_size(&self) -> (u32, u32) {
-        self.window.map_or(self.target, |window| (window.width, window.height))
+        self.window
+            .map_or(self.target, |window| (window.width, window.height))
     }
 
     pub(crate) fn check(&self) -> Result<(), ResizeError> {
-        for (what, (width, height)) in [("source", self.source), ("target", self.target), ("window", self.output_size())] {
+        for (what, (width, height)) in [
+            ("source", self.source),
+            ("target", self.target),
+            ("window", self.output_size()),
+        ] {
             if width == 0 || height == 0 {
-                return Err(ResizeError::EmptySide { what, width, height });
+                return Err(ResizeError::EmptySide {
+                    what,
+                    width,
+                    height,
+                });
             }
         }
         let (width, height) = self.source;
-        let Region { left, top, right, bottom } = self.full_region();
-        let inside = |from: f32, to: f32, side: u32| from >= 0.0 && to <= side as f32 && to - from > 0.0;
+        let Region {
+            left,
+            top,
+            right,
+            bottom,
+        } = self.full_region();
+        let inside =
+            |from: f32, to: f32, side: u32| from >= 0.0 && to <= side as f32 && to - from > 0.0;
         if !(inside(left, right, width) && inside(top, bottom, height)) {
-            return Err(ResizeError::Region { left, top, right, bottom, width, height });
+            return Err(ResizeError::Region {
+                left,
+                top,
+                right,
+                bottom,
+                width,
+                height,
+            });
         }
-        let Window { x, y, width, height } = self.full_window();
+        let Window {
+            x,
+            y,
+            width,
+            height,
+        } = self.full_window();
         let (target_width, target_height) = self.target;
-        let fits = |at: u32, length: u32, side: u32| at.checked_add(length).is_some_and(|end| end <= side);
+        let fits =
+            |at: u32, length: u32, side: u32| at.checked_add(length).is_some_and(|end| end <= side);
         if !(fits(x, width, target_width) && fits(y, height, target_height)) {
-            return Err(ResizeError::Window { x, y, width, height, target_width, target_height });
+            return Err(ResizeError::Window {
+                x,
+                y,
+                width,
+                height,
+                target_width,
+                target_height,
+            });
         }
         Ok(())
     }
 
     fn full_region(&self) -> Region {
         let (width, height) = self.source;
-        self.region.unwrap_or(Region { left: 0.0, top: 0.0, right: width as f32, bottom: height as f32 })
+        self.region.unwrap_or(Region {
+            left: 0.0,
+            top: 0.0,
+            right: width as f32,
+            bottom: height as f32,
+        })
     }
 
     pub(crate) fn full_window(&self) -> Window {
-        self.window.unwrap_or(Window { x: 0, y: 0, width: self.target.0, height: self.target.1 })
+        self.window.unwrap_or(Window {
+            x: 0,
+            y: 0,
+            width: self.target.0,
+            height: self.target.1,
+        })
     }
 
     /// The horizontal pass, if one is needed.
@@ -118,7 +170,15 @@ impl Scaling {
         let window = self.full_window();
         let (source, target) = (self.source.0, self.target.0);
         let needed = target != source || left != 0.0 || right != target as f32;
-        needed.then_some(Axis { source, from: left, to: right, target, first: window.x, count: window.width, filter: self.filter })
+        needed.then_some(Axis {
+            source,
+            from: left,
+            to: right,
+            target,
+            first: window.x,
+            count: window.width,
+            filter: self.filter,
+        })
     }
 
     /// The vertical pass, if one is needed.
@@ -127,7 +187,15 @@ impl Scaling {
         let window = self.full_window();
         let (source, target) = (self.source.1, self.target.1);
         let needed = target != source || top != 0.0 || bottom != target as f32;
-        needed.then_some(Axis { source, from: top, to: bottom, target, first: window.y, count: window.height, filter: self.filter })
+        needed.then_some(Axis {
+            source,
+            from: top,
+            to: bottom,
+            target,
+            first: window.y,
+            count: window.height,
+            filter: self.filter,
+        })
     }
 
     /// Whether the horizontal pass comes first.

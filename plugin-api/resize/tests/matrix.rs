@@ -1,6 +1,9 @@
 //! Bit-for-bit equality with Pillow, on both back ends, and properties that no table of examples shows.
 
-use focus_resize::{Backend, Filter, PassOrder, Region, ResizeError, Resizer, Scaling, Window, resize_f32, resize_into, resize_rgb8};
+use focus_resize::{
+    Backend, Filter, PassOrder, Region, ResizeError, Resizer, Scaling, Window, resize_f32,
+    resize_into, resize_rgb8,
+};
 use proptest::prelude::*;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -49,7 +52,8 @@ struct FloatRow {
 }
 
 fn expected() -> Expected {
-    serde_json::from_str(include_str!("data/pillow.json")).expect("the committed file is well formed")
+    serde_json::from_str(include_str!("data/pillow.json"))
+        .expect("the committed file is well formed")
 }
 
 /// The formula of scripts/generate_expected.py.
@@ -58,7 +62,8 @@ fn draw(width: u32, height: u32, channels: usize) -> Vec<u8> {
     for y in 0..height {
         for x in 0..width {
             for c in 0..channels as u32 {
-                let mut hash = x.wrapping_mul(73856093) ^ y.wrapping_mul(19349663) ^ c.wrapping_mul(83492791);
+                let mut hash =
+                    x.wrapping_mul(73856093) ^ y.wrapping_mul(19349663) ^ c.wrapping_mul(83492791);
                 hash ^= hash >> 13;
                 let noise = hash.wrapping_mul(0x5BD1_E995) >> 24;
                 out.push(match (x / 8 + y / 8) % 3 {
@@ -74,21 +79,32 @@ fn draw(width: u32, height: u32, channels: usize) -> Vec<u8> {
 
 fn digest(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    format!("{:016x}", u64::from_be_bytes(*digest.first_chunk().expect("a digest has 32 bytes")))
+    format!(
+        "{:016x}",
+        u64::from_be_bytes(*digest.first_chunk().expect("a digest has 32 bytes"))
+    )
 }
 
 fn filter(name: &str) -> Filter {
-    Filter::ALL.into_iter().find(|filter| filter.name() == name).expect("known filter")
+    Filter::ALL
+        .into_iter()
+        .find(|filter| filter.name() == name)
+        .expect("known filter")
 }
 
 fn backends() -> Vec<Backend> {
-    Backend::ALL.into_iter().filter(|backend| backend.is_available()).collect()
+    Backend::ALL
+        .into_iter()
+        .filter(|backend| backend.is_available())
+        .collect()
 }
 
 fn run(resizer: &mut Resizer, scaling: &Scaling, channels: usize, source: &[u8]) -> Vec<u8> {
     let (width, height) = scaling.output_size();
     let mut out = vec![0xAA; width as usize * height as usize * channels];
-    resizer.resize(scaling, channels, source, &mut out).expect("a sound request");
+    resizer
+        .resize(scaling, channels, source, &mut out)
+        .expect("a sound request");
     out
 }
 
@@ -102,16 +118,36 @@ fn whole_images_equal_pillow() {
         for row in &expected.rows {
             let source = draw(row.source.0, row.source.1, row.channels);
             for (index, &target) in expected.targets.iter().enumerate() {
-                let name = format!("{} {} channels {:?} -> {target:?} {}", backend.name(), row.channels, row.source, row.filter);
+                let name = format!(
+                    "{} {} channels {:?} -> {target:?} {}",
+                    backend.name(),
+                    row.channels,
+                    row.source,
+                    row.filter
+                );
                 let scaling = Scaling::new(row.source, target, filter(&row.filter));
-                assert_eq!(digest(&run(&mut resizer, &scaling, row.channels, &source)), row.pillow[index], "{name}");
+                assert_eq!(
+                    digest(&run(&mut resizer, &scaling, row.channels, &source)),
+                    row.pillow[index],
+                    "{name}"
+                );
                 let before = scaling.with_order(PassOrder::HorizontalFirst);
-                let want = row.horizontal_first[index].as_ref().inspect(|_| order_mattered += 1).unwrap_or(&row.pillow[index]);
-                assert_eq!(&digest(&run(&mut resizer, &before, row.channels, &source)), want, "{name}, horizontal first");
+                let want = row.horizontal_first[index]
+                    .as_ref()
+                    .inspect(|_| order_mattered += 1)
+                    .unwrap_or(&row.pillow[index]);
+                assert_eq!(
+                    &digest(&run(&mut resizer, &before, row.channels, &source)),
+                    want,
+                    "{name}, horizontal first"
+                );
             }
         }
     }
-    assert!(order_mattered > 20, "the matrix no longer tells the pass orders apart");
+    assert!(
+        order_mattered > 20,
+        "the matrix no longer tells the pass orders apart"
+    );
 }
 
 #[test]
@@ -123,12 +159,33 @@ fn regions_equal_pillow_boxes() {
             let source = draw(101, 67, row.channels);
             let (left, top, right, bottom) = row.region;
             for (index, &target) in expected.region_targets.iter().enumerate() {
-                let scaling = Scaling::new((101, 67), target, filter(&row.filter)).with_region(Region { left, top, right, bottom });
-                let name = format!("{} {:?} -> {target:?} {}", backend.name(), row.region, row.filter);
-                assert_eq!(digest(&run(&mut resizer, &scaling, row.channels, &source)), row.pillow[index], "{name}");
+                let scaling =
+                    Scaling::new((101, 67), target, filter(&row.filter)).with_region(Region {
+                        left,
+                        top,
+                        right,
+                        bottom,
+                    });
+                let name = format!(
+                    "{} {:?} -> {target:?} {}",
+                    backend.name(),
+                    row.region,
+                    row.filter
+                );
+                assert_eq!(
+                    digest(&run(&mut resizer, &scaling, row.channels, &source)),
+                    row.pillow[index],
+                    "{name}"
+                );
                 let before = scaling.with_order(PassOrder::HorizontalFirst);
-                let want = row.horizontal_first[index].as_ref().unwrap_or(&row.pillow[index]);
-                assert_eq!(&digest(&run(&mut resizer, &before, row.channels, &source)), want, "{name}, horizontal first");
+                let want = row.horizontal_first[index]
+                    .as_ref()
+                    .unwrap_or(&row.pillow[index]);
+                assert_eq!(
+                    &digest(&run(&mut resizer, &before, row.channels, &source)),
+                    want,
+                    "{name}, horizontal first"
+                );
             }
         }
     }
@@ -142,8 +199,19 @@ fn windows_equal_crops_of_the_whole() {
         for row in &expected.windows {
             let source = draw(row.source.0, row.source.1, row.channels);
             for (index, &(x, y, width, height)) in expected.windows_of.iter().enumerate() {
-                let scaling = Scaling::new(row.source, (64, 48), Filter::Bicubic).with_window(Window { x, y, width, height });
-                assert_eq!(digest(&run(&mut resizer, &scaling, row.channels, &source)), row.pillow[index], "{:?} window {index}", row.source);
+                let scaling =
+                    Scaling::new(row.source, (64, 48), Filter::Bicubic).with_window(Window {
+                        x,
+                        y,
+                        width,
+                        height,
+                    });
+                assert_eq!(
+                    digest(&run(&mut resizer, &scaling, row.channels, &source)),
+                    row.pillow[index],
+                    "{:?} window {index}",
+                    row.source
+                );
             }
         }
     }
@@ -153,11 +221,25 @@ fn windows_equal_crops_of_the_whole() {
 fn floats_equal_pillow_mode_f() {
     let expected = expected();
     for row in &expected.floats {
-        let source: Vec<f32> = draw(row.source.0, row.source.1, 1).iter().map(|&value| f32::from(value) / 255.0 - 0.25).collect();
+        let source: Vec<f32> = draw(row.source.0, row.source.1, 1)
+            .iter()
+            .map(|&value| f32::from(value) / 255.0 - 0.25)
+            .collect();
         for (index, &target) in expected.targets.iter().enumerate() {
-            let out = resize_f32(&source, &Scaling::new(row.source, target, filter(&row.filter)), 1).unwrap();
+            let out = resize_f32(
+                &source,
+                &Scaling::new(row.source, target, filter(&row.filter)),
+                1,
+            )
+            .unwrap();
             let bytes: Vec<u8> = out.iter().flat_map(|value| value.to_le_bytes()).collect();
-            assert_eq!(digest(&bytes), row.pillow[index], "{:?} -> {target:?} {}", row.source, row.filter);
+            assert_eq!(
+                digest(&bytes),
+                row.pillow[index],
+                "{:?} -> {target:?} {}",
+                row.source,
+                row.filter
+            );
         }
     }
 }
@@ -165,52 +247,131 @@ fn floats_equal_pillow_mode_f() {
 #[test]
 fn float_windows_and_channels_agree_with_the_whole() {
     for source_size in [(101, 67), (64, 67), (101, 48), (20, 300)] {
-        let planes: Vec<f32> = draw(source_size.0, source_size.1, 3).iter().map(|&value| f32::from(value)).collect();
+        let planes: Vec<f32> = draw(source_size.0, source_size.1, 3)
+            .iter()
+            .map(|&value| f32::from(value))
+            .collect();
         let scaling = Scaling::new(source_size, (64, 48), Filter::Bilinear);
         let whole = resize_f32(&planes, &scaling, 3).unwrap();
-        let window = Window { x: 7, y: 9, width: 20, height: 11 };
+        let window = Window {
+            x: 7,
+            y: 9,
+            width: 20,
+            height: 11,
+        };
         let part = resize_f32(&planes, &scaling.with_window(window), 3).unwrap();
         for y in 0..11 {
             assert_eq!(part[y * 60..][..60], whole[((y + 9) * 64 + 7) * 3..][..60]);
         }
         let red: Vec<f32> = planes.iter().step_by(3).copied().collect();
         let alone = resize_f32(&red, &scaling, 1).unwrap();
-        assert!(alone.iter().zip(whole.iter().step_by(3)).all(|(one, three)| one == three));
+        assert!(
+            alone
+                .iter()
+                .zip(whole.iter().step_by(3))
+                .all(|(one, three)| one == three)
+        );
     }
 }
 
 #[test]
 fn bad_requests_are_refused_with_a_hint() {
     let bad = |scaling: Scaling, channels, source: usize, target: usize| {
-        let error = resize_into(&vec![0; source], &scaling, channels, &mut vec![0; target]).unwrap_err();
+        let error =
+            resize_into(&vec![0; source], &scaling, channels, &mut vec![0; target]).unwrap_err();
         assert!(error.hint().is_some());
         error
     };
     let plain = Scaling::new((4, 4), (2, 2), Filter::Box);
-    assert!(matches!(bad(plain, 2, 32, 8), ResizeError::Channels { found: 2 }));
-    assert!(matches!(bad(plain, 3, 47, 12), ResizeError::BufferLength { what: "source", expected: 48, found: 47 }));
-    assert!(matches!(bad(plain, 3, 48, 13), ResizeError::BufferLength { what: "destination", expected: 12, found: 13 }));
-    assert!(matches!(bad(Scaling::new((0, 4), (2, 2), Filter::Box), 3, 0, 12), ResizeError::EmptySide { what: "source", .. }));
-    assert!(matches!(bad(Scaling::new((4, 4), (2, 0), Filter::Box), 3, 48, 0), ResizeError::EmptySide { what: "target", .. }));
-    for (left, right) in [(-1.0, 2.0), (0.0, 4.5), (2.0, 2.0), (3.0, 1.0), (f32::NAN, 2.0), (0.0, f32::INFINITY)] {
-        let region = Region { left, top: 0.0, right, bottom: 4.0 };
-        assert!(matches!(bad(plain.with_region(region), 3, 48, 12), ResizeError::Region { .. }), "{left} {right}");
+    assert!(matches!(
+        bad(plain, 2, 32, 8),
+        ResizeError::Channels { found: 2 }
+    ));
+    assert!(matches!(
+        bad(plain, 3, 47, 12),
+        ResizeError::BufferLength {
+            what: "source",
+            expected: 48,
+            found: 47
+        }
+    ));
+    assert!(matches!(
+        bad(plain, 3, 48, 13),
+        ResizeError::BufferLength {
+            what: "destination",
+            expected: 12,
+            found: 13
+        }
+    ));
+    assert!(matches!(
+        bad(Scaling::new((0, 4), (2, 2), Filter::Box), 3, 0, 12),
+        ResizeError::EmptySide { what: "source", .. }
+    ));
+    assert!(matches!(
+        bad(Scaling::new((4, 4), (2, 0), Filter::Box), 3, 48, 0),
+        ResizeError::EmptySide { what: "target", .. }
+    ));
+    for (left, right) in [
+        (-1.0, 2.0),
+        (0.0, 4.5),
+        (2.0, 2.0),
+        (3.0, 1.0),
+        (f32::NAN, 2.0),
+        (0.0, f32::INFINITY),
+    ] {
+        let region = Region {
+            left,
+            top: 0.0,
+            right,
+            bottom: 4.0,
+        };
+        assert!(
+            matches!(
+                bad(plain.with_region(region), 3, 48, 12),
+                ResizeError::Region { .. }
+            ),
+            "{left} {right}"
+        );
     }
-    let window = Window { x: u32::MAX, y: 0, width: 2, height: 2 };
-    assert!(matches!(bad(plain.with_window(window), 3, 48, 12), ResizeError::Window { .. }));
-    assert!(matches!(resize_rgb8(&[], (u32::MAX, u32::MAX), (2, 2), Filter::Box), Err(ResizeError::TooLarge { .. } | ResizeError::BufferLength { .. })));
-    assert!(matches!(resize_rgb8(&[0; 3], (1, 1), (u32::MAX, u32::MAX), Filter::Box), Err(ResizeError::TooLarge { .. })));
+    let window = Window {
+        x: u32::MAX,
+        y: 0,
+        width: 2,
+        height: 2,
+    };
+    assert!(matches!(
+        bad(plain.with_window(window), 3, 48, 12),
+        ResizeError::Window { .. }
+    ));
+    assert!(matches!(
+        resize_rgb8(&[], (u32::MAX, u32::MAX), (2, 2), Filter::Box),
+        Err(ResizeError::TooLarge { .. } | ResizeError::BufferLength { .. })
+    ));
+    assert!(matches!(
+        resize_rgb8(&[0; 3], (1, 1), (u32::MAX, u32::MAX), Filter::Box),
+        Err(ResizeError::TooLarge { .. })
+    ));
 }
 
 #[test]
 fn a_kept_resizer_forgets_nothing_and_mixes_nothing() {
     let mut kept = Resizer::new();
-    for (source_size, target) in [((101, 67), (13, 5)), ((13, 5), (101, 67)), ((101, 67), (13, 5)), ((101, 67), (101, 5)), ((101, 67), (13, 67)), ((8, 8), (8, 8))] {
+    for (source_size, target) in [
+        ((101, 67), (13, 5)),
+        ((13, 5), (101, 67)),
+        ((101, 67), (13, 5)),
+        ((101, 67), (101, 5)),
+        ((101, 67), (13, 67)),
+        ((8, 8), (8, 8)),
+    ] {
         for channels in [3, 1, 4] {
             for filter in [Filter::Bilinear, Filter::Lanczos] {
                 let source = draw(source_size.0, source_size.1, channels);
                 let scaling = Scaling::new(source_size, target, filter);
-                assert_eq!(run(&mut kept, &scaling, channels, &source), run(&mut Resizer::new(), &scaling, channels, &source));
+                assert_eq!(
+                    run(&mut kept, &scaling, channels, &source),
+                    run(&mut Resizer::new(), &scaling, channels, &source)
+                );
             }
         }
     }

@@ -7,17 +7,35 @@ use crate::common::{data, expected, path, squash};
 
 /// Every file that is read, except those meant to fail.
 fn sound() -> Vec<String> {
-    expected().decoded.into_iter().filter(|row| row.error.is_none()).map(|row| row.file).collect()
+    expected()
+        .decoded
+        .into_iter()
+        .filter(|row| row.error.is_none())
+        .map(|row| row.file)
+        .collect()
 }
 
 #[test]
 fn a_file_cut_anywhere_is_never_a_picture() {
-    for name in ["jpeg_420_67x41.jpg", "jpeg_progressive.jpg", "jpeg_restart.jpg", "jpeg_orientation_6.jpg", "png_rgba.png", "png_interlaced.png", "png_palette.png"] {
+    for name in [
+        "jpeg_420_67x41.jpg",
+        "jpeg_progressive.jpg",
+        "jpeg_restart.jpg",
+        "jpeg_orientation_6.jpg",
+        "png_rgba.png",
+        "png_interlaced.png",
+        "png_palette.png",
+    ] {
         let whole = data(name);
         decode(&whole, &Limits::default()).unwrap();
         for length in 1..whole.len() {
             let error = decode(&whole[..length], &Limits::default()).expect_err(name);
-            assert_eq!(error.kind(), "truncated", "{name} cut to {length} of {}: {error}", whole.len());
+            assert_eq!(
+                error.kind(),
+                "truncated",
+                "{name} cut to {length} of {}: {error}",
+                whole.len()
+            );
         }
     }
 }
@@ -28,29 +46,61 @@ fn a_truncated_file_does_not_spoil_the_next() {
     let whole = data("jpeg_420_67x41.jpg");
     let first = workspace.decode(&whole, &Limits::default()).unwrap();
     for _ in 0..3 {
-        assert!(matches!(workspace.decode(&whole[..whole.len() / 2], &Limits::default()), Err(ImageError::Truncated { .. })));
+        assert!(matches!(
+            workspace.decode(&whole[..whole.len() / 2], &Limits::default()),
+            Err(ImageError::Truncated { .. })
+        ));
         assert_eq!(workspace.decode(&whole, &Limits::default()).unwrap(), first);
     }
 }
 
 #[test]
 fn sizes_are_checked_before_pixels() {
-    let limits = Limits { max_pixels: 2746, ..Limits::default() };
+    let limits = Limits {
+        max_pixels: 2746,
+        ..Limits::default()
+    };
     for name in ["jpeg_420_67x41.jpg", "jpeg_progressive.jpg"] {
-        assert_eq!(decode(&data(name), &limits).unwrap_err(), ImageError::TooLarge { width: 67, height: 41, limit: 2746 });
+        assert_eq!(
+            decode(&data(name), &limits).unwrap_err(),
+            ImageError::TooLarge {
+                width: 67,
+                height: 41,
+                limit: 2746
+            }
+        );
     }
-    let limits = Limits { max_pixels: 692, ..Limits::default() };
-    assert_eq!(decode(&data("png_rgb.png"), &limits).unwrap_err(), ImageError::TooLarge { width: 33, height: 21, limit: 692 });
+    let limits = Limits {
+        max_pixels: 692,
+        ..Limits::default()
+    };
+    assert_eq!(
+        decode(&data("png_rgb.png"), &limits).unwrap_err(),
+        ImageError::TooLarge {
+            width: 33,
+            height: 21,
+            limit: 692
+        }
+    );
     // A header that promises 65,500 x 65,500 pixels (the most that the library takes) is refused before anything is allocated for them.
     let mut bomb = data("jpeg_444_64x48.jpg");
-    let frame = bomb.windows(2).position(|pair| pair == b"\xFF\xC0").unwrap();
+    let frame = bomb
+        .windows(2)
+        .position(|pair| pair == b"\xFF\xC0")
+        .unwrap();
     bomb[frame + 5..frame + 9].copy_from_slice(&[0xFF, 0xDC, 0xFF, 0xDC]);
-    assert_eq!(decode(&bomb, &Limits::default()).unwrap_err().kind(), "too_large");
+    assert_eq!(
+        decode(&bomb, &Limits::default()).unwrap_err().kind(),
+        "too_large"
+    );
 }
 
 #[test]
 fn scans_are_limited() {
-    let limits = Limits { max_jpeg_scans: 2, ..Limits::default() };
+    let limits = Limits {
+        max_jpeg_scans: 2,
+        ..Limits::default()
+    };
     assert!(decode(&data("jpeg_progressive.jpg"), &limits).is_err());
     assert!(decode(&data("jpeg_420_67x41.jpg"), &limits).is_ok());
 }
@@ -77,7 +127,9 @@ fn paths_that_are_no_pictures_are_told_apart() {
     std::fs::write(at("big.jpg"), data("jpeg_420_67x41.jpg")).unwrap();
     std::fs::create_dir(at("folder.jpg")).unwrap();
     std::os::unix::fs::symlink(at("nowhere"), at("dangling.jpg")).unwrap();
-    std::os::unix::net::UnixListener::bind(at("socket.jpg")).map(drop).unwrap();
+    std::os::unix::net::UnixListener::bind(at("socket.jpg"))
+        .map(drop)
+        .unwrap();
     let limits = Limits::default();
     for (name, kind) in [
         ("absent.jpg", "missing"),
@@ -89,12 +141,22 @@ fn paths_that_are_no_pictures_are_told_apart() {
         ("socket.jpg", "unreadable"),
     ] {
         let error = prepare_file(at(name), &squash(8, 8), &limits, None).unwrap_err();
-        assert_eq!((error.kind(), error.is_about_the_image()), (kind, true), "{name}: {error}");
+        assert_eq!(
+            (error.kind(), error.is_about_the_image()),
+            (kind, true),
+            "{name}: {error}"
+        );
         assert!(error.hint().is_some());
         assert_eq!(decode_file(at(name), &limits).unwrap_err(), error);
     }
-    let small = Limits { max_file_bytes: 100, ..limits };
-    assert!(matches!(hash_file(at("big.jpg"), &small), Err(ImageError::FileTooLarge { limit: 100, .. })));
+    let small = Limits {
+        max_file_bytes: 100,
+        ..limits
+    };
+    assert!(matches!(
+        hash_file(at("big.jpg"), &small),
+        Err(ImageError::FileTooLarge { limit: 100, .. })
+    ));
     assert!(hash_file(at("big.jpg"), &limits).is_ok());
 }
 
@@ -103,7 +165,10 @@ fn the_extension_is_not_asked() {
     let folder = tempfile::tempdir().unwrap();
     let path_as = folder.path().join("really_a_png.jpg");
     std::fs::copy(path("png_rgb.png"), &path_as).unwrap();
-    assert_eq!(decode_file(&path_as, &Limits::default()).unwrap(), decode_file(path("png_rgb.png"), &Limits::default()).unwrap());
+    assert_eq!(
+        decode_file(&path_as, &Limits::default()).unwrap(),
+        decode_file(path("png_rgb.png"), &Limits::default()).unwrap()
+    );
 }
 
 proptest! {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use focus_images::{ContentHash, Geometry, Limits, PixelCache, PrepareSpec, Prepared, prepare_file};
+use focus_images::{
+    ContentHash, Geometry, Limits, PixelCache, PrepareSpec, Prepared, prepare_file,
+};
 
 use crate::common::{data, path, squash};
 
@@ -18,10 +20,23 @@ fn a_hit_equals_the_miss_and_the_run_without_a_cache() {
     for name in ["jpeg_orientation_6_large.jpg", "png_rgba.png"] {
         let without = prepare_file(path(name), &squash(20, 10), &Limits::default(), None).unwrap();
         let miss = run(&cache, name, &squash(20, 10));
-        let hit = run(&PixelCache::open(folder.path()).unwrap(), name, &squash(20, 10));
-        assert_eq!((without.from_cache, miss.from_cache, hit.from_cache), (false, false, true));
+        let hit = run(
+            &PixelCache::open(folder.path()).unwrap(),
+            name,
+            &squash(20, 10),
+        );
+        assert_eq!(
+            (without.from_cache, miss.from_cache, hit.from_cache),
+            (false, false, true)
+        );
         assert_eq!(miss, without);
-        assert_eq!(Prepared { from_cache: false, ..hit }, miss);
+        assert_eq!(
+            Prepared {
+                from_cache: false,
+                ..hit
+            },
+            miss
+        );
         assert_eq!(miss.content_hash, ContentHash::of(&data(name)));
     }
 }
@@ -32,7 +47,17 @@ fn the_key_covers_bytes_and_spec() {
     let cache = PixelCache::open(folder.path()).unwrap();
     let spec = squash(16, 16);
     run(&cache, "jpeg_grey.jpg", &spec);
-    for other in [squash(16, 17), PrepareSpec { geometry: Geometry::Fit, ..spec }, PrepareSpec { geometry: Geometry::ShortestEdgeCrop { edge: 20 }, ..spec }] {
+    for other in [
+        squash(16, 17),
+        PrepareSpec {
+            geometry: Geometry::Fit,
+            ..spec
+        },
+        PrepareSpec {
+            geometry: Geometry::ShortestEdgeCrop { edge: 20 },
+            ..spec
+        },
+    ] {
         assert!(!run(&cache, "jpeg_grey.jpg", &other).from_cache);
     }
     assert!(!run(&cache, "jpeg_rgb.jpg", &spec).from_cache);
@@ -54,7 +79,13 @@ fn a_damaged_entry_is_made_again() {
     let sound = run(&cache, name, &spec);
     let entry = cache.path_of(&sound.content_hash, &spec);
     let bytes = fs::read(&entry).unwrap();
-    let mut damaged: Vec<Vec<u8>> = vec![Vec::new(), bytes[..10].to_vec(), bytes[..bytes.len() - 1].to_vec(), [&bytes[..], b"x"].concat(), vec![0xFF; bytes.len()]];
+    let mut damaged: Vec<Vec<u8>> = vec![
+        Vec::new(),
+        bytes[..10].to_vec(),
+        bytes[..bytes.len() - 1].to_vec(),
+        [&bytes[..], b"x"].concat(),
+        vec![0xFF; bytes.len()],
+    ];
     // One flipped bit in each part: magic, sizes, hashes, check, notes, pixels.
     for at in [0, 8, 12, 16, 19, 20, 60, 90, 120, bytes.len() - 1] {
         let mut flipped = bytes.clone();
@@ -83,7 +114,10 @@ fn entries_are_private_and_leave_no_parts() {
     assert_eq!(mode(&entry), 0o600);
     assert_eq!(mode(entry.parent().unwrap()), 0o700);
     assert_eq!(mode(entry.parent().unwrap().parent().unwrap()), 0o700);
-    let names: Vec<_> = fs::read_dir(entry.parent().unwrap()).unwrap().map(|item| item.unwrap().path()).collect();
+    let names: Vec<_> = fs::read_dir(entry.parent().unwrap())
+        .unwrap()
+        .map(|item| item.unwrap().path())
+        .collect();
     assert_eq!(names, [entry]);
 }
 
@@ -105,8 +139,17 @@ fn an_entry_made_under_wider_limits_does_not_pass_narrower_ones() {
     let folder = tempfile::tempdir().unwrap();
     let cache = PixelCache::open(folder.path()).unwrap();
     run(&cache, "jpeg_444_64x48.jpg", &squash(5, 5));
-    let narrow = Limits { max_pixels: 64 * 48 - 1, ..Limits::default() };
-    let error = prepare_file(path("jpeg_444_64x48.jpg"), &squash(5, 5), &narrow, Some(&cache)).unwrap_err();
+    let narrow = Limits {
+        max_pixels: 64 * 48 - 1,
+        ..Limits::default()
+    };
+    let error = prepare_file(
+        path("jpeg_444_64x48.jpg"),
+        &squash(5, 5),
+        &narrow,
+        Some(&cache),
+    )
+    .unwrap_err();
     assert_eq!(error.kind(), "too_large");
 }
 
@@ -114,12 +157,22 @@ fn an_entry_made_under_wider_limits_does_not_pass_narrower_ones() {
 fn threads_share_a_cache() {
     let folder = tempfile::tempdir().unwrap();
     let cache = PixelCache::open(folder.path()).unwrap();
-    let expected = prepare_file(path("jpeg_420_67x41.jpg"), &squash(30, 30), &Limits::default(), None).unwrap().pixels;
+    let expected = prepare_file(
+        path("jpeg_420_67x41.jpg"),
+        &squash(30, 30),
+        &Limits::default(),
+        None,
+    )
+    .unwrap()
+    .pixels;
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..50 {
-                    assert_eq!(run(&cache, "jpeg_420_67x41.jpg", &squash(30, 30)).pixels, expected);
+                    assert_eq!(
+                        run(&cache, "jpeg_420_67x41.jpg", &squash(30, 30)).pixels,
+                        expected
+                    );
                 }
             });
         }

@@ -43,7 +43,12 @@ pub struct PreparedRow {
 
 impl PreparedRow {
     pub fn spec(&self) -> PrepareSpec {
-        PrepareSpec { width: self.width, height: self.height, geometry: self.geometry, filter: self.filter }
+        PrepareSpec {
+            width: self.width,
+            height: self.height,
+            geometry: self.geometry,
+            filter: self.filter,
+        }
     }
 }
 
@@ -64,5 +69,10 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 pub fn squash(width: u32, height: u32) -> PrepareSpec {
-    PrepareSpec { width, height, geometry: Geometry::Squash, filter: ResizeFilter::Bilinear }
+    PrepareSpec {
+        width,
+        height,
+        geometry: Geometry::Squash,
+        filter: ResizeFilter::Bilinear,
+    }
 }

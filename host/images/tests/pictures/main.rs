@@ -8,7 +8,9 @@ mod common;
 mod shared;
 
 use common::{data, digest, expected};
-use focus_images::{DecodeNotes, ImageFormat, Limits, Workspace, decode, decode_file, prepare_file};
+use focus_images::{
+    DecodeNotes, ImageFormat, Limits, Workspace, decode, decode_file, prepare_file,
+};
 
 #[test]
 fn every_kind_of_picture_equals_pillow() {
@@ -23,13 +25,43 @@ fn every_kind_of_picture_equals_pillow() {
             continue;
         }
         let (image, notes) = result.unwrap_or_else(|error| panic!("{}: {error}", row.file));
-        assert_eq!((image.width, image.height), (row.width, row.height), "{}", row.file);
-        assert_eq!(digest(&image.pixels), row.sha256, "{}: pixels differ from Pillow's", row.file);
-        let DecodeNotes { format, orientation, mode, bits, alpha_composited, remarks, .. } = notes;
+        assert_eq!(
+            (image.width, image.height),
+            (row.width, row.height),
+            "{}",
+            row.file
+        );
+        assert_eq!(
+            digest(&image.pixels),
+            row.sha256,
+            "{}: pixels differ from Pillow's",
+            row.file
+        );
+        let DecodeNotes {
+            format,
+            orientation,
+            mode,
+            bits,
+            alpha_composited,
+            remarks,
+            ..
+        } = notes;
         let jpeg = row.file.starts_with("jpeg");
-        assert_eq!(format, if jpeg { ImageFormat::Jpeg } else { ImageFormat::Png });
+        assert_eq!(
+            format,
+            if jpeg {
+                ImageFormat::Jpeg
+            } else {
+                ImageFormat::Png
+            }
+        );
         assert_eq!(orientation, row.orientation.unwrap_or(1), "{}", row.file);
-        assert_eq!(serde_json::to_value(mode).unwrap(), row.mode.as_deref().unwrap_or("ycbcr"), "{}", row.file);
+        assert_eq!(
+            serde_json::to_value(mode).unwrap(),
+            row.mode.as_deref().unwrap_or("ycbcr"),
+            "{}",
+            row.file
+        );
         assert_eq!(bits, row.bits.unwrap_or(8), "{}", row.file);
         assert_eq!(alpha_composited, row.alpha, "{}", row.file);
         assert_eq!(remarks.len(), row.remarks, "{}: {remarks:?}", row.file);
@@ -42,7 +74,9 @@ fn prepared_pixels_equal_pillow() {
     assert!(expected.prepared.len() > 100);
     let mut workspace = Workspace::new();
     for case in &expected.prepared {
-        let (image, _) = workspace.prepare(&data(&case.file), &case.spec(), &Limits::default()).unwrap();
+        let (image, _) = workspace
+            .prepare(&data(&case.file), &case.spec(), &Limits::default())
+            .unwrap();
         assert_eq!((image.width, image.height), (case.width, case.height));
         assert_eq!(digest(&image.pixels), case.sha256, "{case:?}");
     }
@@ -53,16 +87,32 @@ fn a_3_by_2_jpeg_with_orientation_6_is_2_by_3_once_and_only_once() {
     let path = common::path("jpeg_orientation_6.jpg");
     let decoded = decode_file(&path, &Limits::default()).unwrap();
     assert_eq!((decoded.image.width, decoded.image.height), (2, 3));
-    assert_eq!((decoded.notes.stored_width, decoded.notes.stored_height, decoded.notes.orientation), (3, 2, 6));
+    assert_eq!(
+        (
+            decoded.notes.stored_width,
+            decoded.notes.stored_height,
+            decoded.notes.orientation
+        ),
+        (3, 2, 6)
+    );
     // The other way in gives the same pixels: at the same size nothing is resampled.
     let spec = common::squash(2, 3);
-    assert_eq!(prepare_file(&path, &spec, &Limits::default(), None).unwrap().pixels, decoded.image.pixels);
+    assert_eq!(
+        prepare_file(&path, &spec, &Limits::default(), None)
+            .unwrap()
+            .pixels,
+        decoded.image.pixels
+    );
 }
 
 #[test]
 fn grey_becomes_three_equal_channels_and_alpha_is_noted() {
     let (grey, notes) = decode(&data("png_grey.png"), &Limits::default()).unwrap();
-    assert!(grey.pixels.chunks_exact(3).all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]));
+    assert!(
+        grey.pixels
+            .chunks_exact(3)
+            .all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2])
+    );
     assert!(!notes.alpha_composited && notes.translucent_pixels == 0);
     let (_, notes) = decode(&data("png_rgba.png"), &Limits::default()).unwrap();
     assert!(notes.alpha_composited && notes.translucent_pixels > 0);

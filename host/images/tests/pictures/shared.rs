@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use focus_images::{Limits, decode_file};
 
 fn shared(part: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(part);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared")
+        .join(part);
     if path.is_dir() {
         return Some(path);
     }
@@ -15,7 +17,9 @@ fn shared(part: &str) -> Option<PathBuf> {
 
 #[test]
 fn the_model_fixtures_decode_to_their_committed_pixels() {
-    let Some(folder) = shared("fixtures/models/images") else { return };
+    let Some(folder) = shared("fixtures/models/images") else {
+        return;
+    };
     let decoded = decode_file(folder.join("fundus_c.jpg"), &Limits::default()).unwrap();
     let array = std::fs::read(folder.join("fundus_c.decoded.npy")).unwrap();
     assert_eq!((decoded.image.width, decoded.image.height), (201, 173));
@@ -23,8 +27,14 @@ fn the_model_fixtures_decode_to_their_committed_pixels() {
     let start = 10 + usize::from(u16::from_le_bytes([array[8], array[9]]));
     assert!(String::from_utf8_lossy(&array[..start]).contains("(173, 201, 3)"));
     assert!(decoded.image.pixels == array[start..], "pixels differ");
-    for (name, size) in [("fundus_a.png", (96, 80)), ("gray.png", (64, 64)), ("rgba.png", (64, 48))] {
-        let image = decode_file(folder.join(name), &Limits::default()).unwrap().image;
+    for (name, size) in [
+        ("fundus_a.png", (96, 80)),
+        ("gray.png", (64, 64)),
+        ("rgba.png", (64, 48)),
+    ] {
+        let image = decode_file(folder.join(name), &Limits::default())
+            .unwrap()
+            .image;
         assert_eq!((image.width, image.height), size, "{name}");
     }
 }
@@ -36,12 +46,22 @@ fn sample_photographs_decode_without_a_warning() {
     let mut queue = vec![folder];
     // A few of each folder: this is about encoders met in the field, not about volume.
     while let Some(folder) = queue.pop() {
-        let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         entries.sort();
         queue.extend(entries.iter().filter(|path| path.is_dir()).cloned());
-        let picture = |path: &&PathBuf| path.extension().is_some_and(|ext| ["jpg", "jpeg", "png"].iter().any(|known| ext.eq_ignore_ascii_case(known)));
+        let picture = |path: &&PathBuf| {
+            path.extension().is_some_and(|ext| {
+                ["jpg", "jpeg", "png"]
+                    .iter()
+                    .any(|known| ext.eq_ignore_ascii_case(known))
+            })
+        };
         for path in entries.iter().filter(picture).take(8) {
-            decode_file(path, &Limits::default()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            decode_file(path, &Limits::default())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             found += 1;
         }
     }

@@ -3,11 +3,15 @@
 //! `vpdpbusd` multiplies bytes of pixels with signed bytes of weights, four taps at once, without saturation. A weight is three such bytes; each
 //! is summed, and the sums are joined at the end.
 
-#![expect(clippy::wildcard_imports, reason = "intrinsics name themselves")]
+use std::arch::x86_64::{
+    __m512i, _mm_extract_epi32, _mm512_add_epi32, _mm512_cvtusepi32_epi8, _mm512_dpbusd_epi32,
+    _mm512_load_si512, _mm512_loadu_si512, _mm512_max_epi32, _mm512_packs_epi32,
+    _mm512_packus_epi16, _mm512_permutexvar_epi8, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_srai_epi32, _mm512_storeu_si512,
+    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
+};
 
-use std::arch::x86_64::*;
-
-use super::blocks::{BLOCK, for_each_block};
+use super::blocks::{Ahead, BLOCK, for_each_block};
 use super::pack::{BYTE_LOAD, BYTE_STEP, Packed};
 use super::{Rows, RowsMut, SLACK, scalar};
 use crate::coefficients::{Coefficients, PRECISION_BITS, ROUNDING, byte_digits};
@@ -24,7 +28,14 @@ pub(super) fn is_available() -> bool {
 }
 
 /// Horizontal pass for three or four channels. `target` rows must have [`SLACK`] bytes behind them, which are overwritten.
-pub(super) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients, packed: &Packed, target: RowsMut<'_>, scratch: &mut Vec<u8>) {
+pub(super) fn horizontal(
+    channels: usize,
+    source: Rows<'_>,
+    table: &Coefficients,
+    packed: &Packed,
+    target: RowsMut<'_>,
+    scratch: &mut Vec<u8>,
+) {
     let outputs = table.spans.len();
     assert!(is_available(), "back end chosen without its instructions");
     assert!(target.stride >= outputs * channels + SLACK);
@@ -34,9 +45,9 @@ pub(super) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients
         // output writable for its stride, which has room for all outputs and more (asserted).
         unsafe {
             if channels == 3 {
-                block::<3>(inputs, outs, table, packed);
+                block::<3>(inputs, outs, source.stride, table, packed);
             } else {
-                block::<4>(inputs, outs, table, packed);
+                block::<4>(inputs, outs, source.stride, table, packed);
             }
         }
     });
@@ -46,22 +57,37 @@ pub(super) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients
 ///
 /// The instructions; `inputs` readable for `packed.reach` bytes, `outs` writable for `outputs * CHANNELS + 1`, `packed` made from `table` for CHANNELS.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vnni")]
-unsafe fn block<const CHANNELS: usize>(inputs: [*const u8; BLOCK], outs: [*mut u8; BLOCK], table: &Coefficients, packed: &Packed) {
+unsafe fn block<const CHANNELS: usize>(
+    inputs: [*const u8; BLOCK],
+    outs: [*mut u8; BLOCK],
+    stride: usize,
+    table: &Coefficients,
+    packed: &Packed,
+) {
     let order: [u8; 64] = std::array::from_fn(|at| {
         let (group, channel, tap) = (at / 16, at % 16 / 4, at % 4);
         // The fourth channel of three has weight 0; it may read anything.
-        if channel < CHANNELS { ((group * 4 + tap) * CHANNELS + channel) as u8 } else { 0 }
+        if channel < CHANNELS {
+            ((group * 4 + tap) * CHANNELS + channel) as u8
+        } else {
+            0
+        }
     });
     // SAFETY: 64 readable bytes.
     let order = unsafe { _mm512_loadu_si512(order.as_ptr().cast()) };
     let zero = _mm512_setzero_si512();
     let rounding = _mm512_set1_epi32(ROUNDING);
+    let mut ahead = Ahead::new(inputs, stride);
     for (output, span) in table.spans.iter().enumerate() {
         let mut sums = [[zero; 3]; BLOCK];
         let mut at = span.start * CHANNELS;
+        ahead.up_to(at);
         for chunk in &packed.bytes[packed.offsets[output]..packed.offsets[output + 1]] {
             // SAFETY: each digit array is 64 bytes and, by the layout of `ByteChunk`, 64-byte aligned.
-            let weights = chunk.digits.each_ref().map(|digits| unsafe { _mm512_load_si512(digits.as_ptr().cast()) });
+            let weights = chunk
+                .digits
+                .each_ref()
+                .map(|digits| unsafe { _mm512_load_si512(digits.as_ptr().cast()) });
             for row in 0..BLOCK {
                 debug_assert!(at + BYTE_LOAD <= packed.reach);
                 // SAFETY: `at + BYTE_LOAD` is within `packed.reach`, by the way that was computed.
@@ -75,15 +101,34 @@ unsafe fn block<const CHANNELS: usize>(inputs: [*const u8; BLOCK], outs: [*mut u
         }
         let [a, b, c, d] = sums.map(|digits| join(digits));
         // Each row's four groups of taps are added, and the rows end up side by side.
-        let ab = _mm512_add_epi32(_mm512_shuffle_i32x4::<0b01_00_01_00>(a, b), _mm512_shuffle_i32x4::<0b11_10_11_10>(a, b));
-        let cd = _mm512_add_epi32(_mm512_shuffle_i32x4::<0b01_00_01_00>(c, d), _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d));
-        let rows = _mm512_add_epi32(_mm512_shuffle_i32x4::<0b10_00_10_00>(ab, cd), _mm512_shuffle_i32x4::<0b11_01_11_01>(ab, cd));
+        let ab = _mm512_add_epi32(
+            _mm512_shuffle_i32x4::<0b01_00_01_00>(a, b),
+            _mm512_shuffle_i32x4::<0b11_10_11_10>(a, b),
+        );
+        let cd = _mm512_add_epi32(
+            _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d),
+            _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d),
+        );
+        let rows = _mm512_add_epi32(
+            _mm512_shuffle_i32x4::<0b10_00_10_00>(ab, cd),
+            _mm512_shuffle_i32x4::<0b11_01_11_01>(ab, cd),
+        );
         let values = _mm512_srai_epi32::<{ PRECISION_BITS }>(_mm512_add_epi32(rows, rounding));
         let pixels = _mm512_cvtusepi32_epi8(_mm512_max_epi32(values, zero));
-        let pixels = [_mm_extract_epi32::<0>(pixels), _mm_extract_epi32::<1>(pixels), _mm_extract_epi32::<2>(pixels), _mm_extract_epi32::<3>(pixels)];
+        let pixels = [
+            _mm_extract_epi32::<0>(pixels),
+            _mm_extract_epi32::<1>(pixels),
+            _mm_extract_epi32::<2>(pixels),
+            _mm_extract_epi32::<3>(pixels),
+        ];
         for row in 0..BLOCK {
             // SAFETY: four bytes at an output pixel: for three channels the last goes to the next pixel, written later, or to the slack.
-            unsafe { outs[row].add(output * CHANNELS).cast::<i32>().write_unaligned(pixels[row]) };
+            unsafe {
+                outs[row]
+                    .add(output * CHANNELS)
+                    .cast::<i32>()
+                    .write_unaligned(pixels[row]);
+            };
         }
     }
 }
@@ -112,7 +157,15 @@ pub(super) fn vertical(bytes: usize, source: Rows<'_>, table: &Coefficients, tar
             // SAFETY: the instructions were detected; rows `0..weights.len()` from `first`, `source.stride` apart, are readable for `bytes` bytes
             // (asserted for the last, which lies behind the others), `out` is `bytes` long, `at + LANES <= bytes`, and `quads` has a quarter as many
             // entries as there are rows, rounded up.
-            unsafe { columns(first.add(at), source.stride, weights.len(), &quads, out.as_mut_ptr().add(at)) };
+            unsafe {
+                columns(
+                    first.add(at),
+                    source.stride,
+                    weights.len(),
+                    &quads,
+                    out.as_mut_ptr().add(at),
+                );
+            };
             at += LANES;
         }
     }
@@ -161,15 +214,23 @@ unsafe fn columns(first: *const u8, stride: usize, rows: usize, quads: &[[i32; 3
         }
     }
     let rounding = _mm512_set1_epi32(ROUNDING);
-    let values = sums.map(|digits| _mm512_srai_epi32::<{ PRECISION_BITS }>(_mm512_add_epi32(join(digits), rounding)));
+    let values = sums.map(|digits| {
+        _mm512_srai_epi32::<{ PRECISION_BITS }>(_mm512_add_epi32(join(digits), rounding))
+    });
     // Unpacking and packing both work in 128-bit parts, so the order comes out right.
-    let bytes = _mm512_packus_epi16(_mm512_packs_epi32(values[0], values[1]), _mm512_packs_epi32(values[2], values[3]));
+    let bytes = _mm512_packus_epi16(
+        _mm512_packs_epi32(values[0], values[1]),
+        _mm512_packs_epi32(values[2], values[3]),
+    );
     // SAFETY: the caller's promise about `out`.
     unsafe { _mm512_storeu_si512(out.cast(), bytes) };
 }
 
 #[target_feature(enable = "avx512f")]
 fn join(digits: [__m512i; 3]) -> __m512i {
-    let upper = _mm512_add_epi32(_mm512_slli_epi32::<16>(digits[2]), _mm512_slli_epi32::<8>(digits[1]));
+    let upper = _mm512_add_epi32(
+        _mm512_slli_epi32::<16>(digits[2]),
+        _mm512_slli_epi32::<8>(digits[1]),
+    );
     _mm512_add_epi32(upper, digits[0])
 }

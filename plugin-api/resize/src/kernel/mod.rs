@@ -33,7 +33,11 @@ impl Backend {
 
     /// The fastest that this processor has.
     pub fn best() -> Self {
-        Self::ALL.into_iter().rev().find(|backend| backend.is_available()).unwrap_or(Self::Scalar)
+        Self::ALL
+            .into_iter()
+            .rev()
+            .find(|backend| backend.is_available())
+            .unwrap_or(Self::Scalar)
     }
 
     /// Whether this processor has it.
@@ -59,7 +63,13 @@ impl Backend {
     }
 
     pub(crate) fn require(self) -> Result<Self, ResizeError> {
-        if self.is_available() { Ok(self) } else { Err(ResizeError::Backend { backend: self.name() }) }
+        if self.is_available() {
+            Ok(self)
+        } else {
+            Err(ResizeError::Backend {
+                backend: self.name(),
+            })
+        }
     }
 }
 
@@ -95,7 +105,14 @@ pub(crate) const SLACK: usize = 32;
 /// Resamples each row of `source` to the outputs of `table`. `target` rows need [`SLACK`] bytes behind them.
 ///
 /// The kernel is the one that `packed` was laid out for.
-pub(crate) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients, packed: &Packed, target: RowsMut<'_>, scratch: &mut Vec<u8>) {
+pub(crate) fn horizontal(
+    channels: usize,
+    source: Rows<'_>,
+    table: &Coefficients,
+    packed: &Packed,
+    target: RowsMut<'_>,
+    scratch: &mut Vec<u8>,
+) {
     #[cfg(target_arch = "x86_64")]
     if !packed.bytes.is_empty() {
         return avx512::horizontal(channels, source, table, packed, target, scratch);
@@ -111,7 +128,13 @@ pub(crate) fn horizontal(channels: usize, source: Rows<'_>, table: &Coefficients
 }
 
 /// Resamples columns: output row `y` is a weighted sum of the source rows in span `y`, over the first `bytes` bytes of each.
-pub(crate) fn vertical(backend: Backend, bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
+pub(crate) fn vertical(
+    backend: Backend,
+    bytes: usize,
+    source: Rows<'_>,
+    table: &Coefficients,
+    target: RowsMut<'_>,
+) {
     #[cfg(target_arch = "x86_64")]
     if backend == Backend::Avx512 && table.fits_bytes && bytes >= avx512::LANES {
         return avx512::vertical(bytes, source, table, target);

@@ -52,21 +52,33 @@ impl Packed {
     }
 
     fn in_words(table: &Coefficients, channels: usize) -> Self {
-        let mut packed = Self { offsets: vec![0], ..Self::default() };
+        let mut packed = Self {
+            offsets: vec![0],
+            ..Self::default()
+        };
         let step = word_step(channels);
         for (output, span) in table.spans.iter().enumerate() {
             for (index, part) in table.fixed_of(output).chunks(step).enumerate() {
-                let mut chunk = WordChunk { upper: [0; 16], lower: [0; 16] };
+                let mut chunk = WordChunk {
+                    upper: [0; 16],
+                    lower: [0; 16],
+                };
                 for (tap, &weight) in part.iter().enumerate() {
                     // One channel: taps in order. More: pairs of taps side by side, once for each channel; taps 2 and 3 in the upper half.
-                    let (first, count) = if channels == 1 { (tap, 1) } else { ((tap / 2) * 8 + tap % 2, 4) };
+                    let (first, count) = if channels == 1 {
+                        (tap, 1)
+                    } else {
+                        ((tap / 2) * 8 + tap % 2, 4)
+                    };
                     for channel in 0..count {
                         chunk.upper[first + channel * 2] = upper(weight);
                         chunk.lower[first + channel * 2] = lower(weight);
                     }
                 }
                 packed.words.push(chunk);
-                packed.reach = packed.reach.max((span.start + index * step) * channels + WORD_LOAD);
+                packed.reach = packed
+                    .reach
+                    .max((span.start + index * step) * channels + WORD_LOAD);
             }
             packed.offsets.push(packed.words.len());
         }
@@ -74,10 +86,15 @@ impl Packed {
     }
 
     fn in_bytes(table: &Coefficients, channels: usize) -> Self {
-        let mut packed = Self { offsets: vec![0], ..Self::default() };
+        let mut packed = Self {
+            offsets: vec![0],
+            ..Self::default()
+        };
         for (output, span) in table.spans.iter().enumerate() {
             for (index, part) in table.fixed_of(output).chunks(BYTE_STEP).enumerate() {
-                let mut chunk = ByteChunk { digits: [[0; 64]; 3] };
+                let mut chunk = ByteChunk {
+                    digits: [[0; 64]; 3],
+                };
                 for (tap, &weight) in part.iter().enumerate() {
                     // Four taps side by side, once for each channel; the next four taps in the next 16 bytes.
                     for channel in 0..channels {
@@ -87,7 +104,9 @@ impl Packed {
                     }
                 }
                 packed.bytes.push(chunk);
-                packed.reach = packed.reach.max((span.start + index * BYTE_STEP) * channels + BYTE_LOAD);
+                packed.reach = packed
+                    .reach
+                    .max((span.start + index * BYTE_STEP) * channels + BYTE_LOAD);
             }
             packed.offsets.push(packed.bytes.len());
         }

@@ -3,11 +3,16 @@
 use super::{Rows, RowsMut};
 use crate::coefficients::{Coefficients, PRECISION_BITS, ROUNDING};
 
-pub(super) fn horizontal<const CHANNELS: usize>(source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
+pub(super) fn horizontal<const CHANNELS: usize>(
+    source: Rows<'_>,
+    table: &Coefficients,
+    target: RowsMut<'_>,
+) {
     for y in 0..source.count {
         let row = source.row(y);
         let out = &mut target.data[y * target.stride..];
-        for (output, (pixel, span)) in out.chunks_exact_mut(CHANNELS).zip(&table.spans).enumerate() {
+        for (output, (pixel, span)) in out.chunks_exact_mut(CHANNELS).zip(&table.spans).enumerate()
+        {
             let mut sums = [ROUNDING; CHANNELS];
             let taps = row[span.start * CHANNELS..].chunks_exact(CHANNELS);
             for (tap, &weight) in taps.zip(table.fixed_of(output)) {
@@ -24,12 +29,24 @@ pub(super) fn horizontal<const CHANNELS: usize>(source: Rows<'_>, table: &Coeffi
 
 pub(super) fn vertical(bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
     for (output, span) in table.spans.iter().enumerate() {
-        columns(0..bytes, source, span.start, table.fixed_of(output), &mut target.data[output * target.stride..][..bytes]);
+        columns(
+            0..bytes,
+            source,
+            span.start,
+            table.fixed_of(output),
+            &mut target.data[output * target.stride..][..bytes],
+        );
     }
 }
 
 /// One output row over a range of byte columns; a block at a time, so that rows are read along and sums stay in registers.
-pub(super) fn columns(range: std::ops::Range<usize>, source: Rows<'_>, start: usize, weights: &[i32], out: &mut [u8]) {
+pub(super) fn columns(
+    range: std::ops::Range<usize>,
+    source: Rows<'_>,
+    start: usize,
+    weights: &[i32],
+    out: &mut [u8],
+) {
     const BLOCK: usize = 64;
     for from in range.clone().step_by(BLOCK) {
         let width = BLOCK.min(range.end - from);
