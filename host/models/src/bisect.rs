@@ -1,14 +1,15 @@
 //! From a failed call to the images that fail. Works over any way of calling a model; knows no processes.
 //!
-//! Every call keeps the batch plan: an image stays in its row, rows of images left out are black. An image is blamed only after it
-//! has failed **alone, in a repeated call**: what fails once and then passes was not the image's doing. Embeddings that
-//! are not finite name their rows themselves, so those rows are repeated alone without a search.
+//! Every call keeps the batch plan: an image stays in its row. An image is blamed only after it has failed **alone, in a
+//! repeated call**: what fails once and then passes was not the image's doing. Embeddings that are not finite name their rows
+//! themselves, so those rows are repeated alone without a search.
 //!
 //! It ends: a batch of n images costs at most 3n + 3 calls. When images of both halves fail (or nothing has ever worked), a
-//! black batch is tried: if that fails twice, the plugin is broken and no image is.
+//! black batch is tried: if that fails twice, the plugin is broken and no image is. A plugin that refuses the black image as an
+//! image (`FailureKind::Image`: no retina in it, say) is alive and well.
 
 use crate::{ModelError, PreparedImage};
-use focus_wire::WireError;
+use focus_wire::{FailureKind, WireError};
 
 /// What became of a row.
 pub(crate) type RowResult = Result<Vec<f32>, WireError>;
@@ -17,7 +18,7 @@ pub(crate) type Called = Result<Vec<RowResult>, WireError>;
 
 /// A way to call the model. The outer error means that the model cannot go on at all.
 pub(crate) trait Caller {
-    /// One call with these images at these rows, in order of row, all others black; no rows: a black batch.
+    /// One call with these images at these rows, in order of row; none of the caller's other images is in it. No rows: a black batch.
     fn call(&mut self, rows: &[(usize, &PreparedImage)]) -> Result<Called, ModelError>;
     /// A call has worked before.
     fn proven(&self) -> bool;
@@ -117,21 +118,22 @@ impl Search<'_> {
     }
 
     fn try_black(&mut self) -> Result<(), ModelError> {
-        if self.black_works || self.call(&[])?.is_ok() {
-            self.black_works = true;
-            return Ok(());
-        }
         // Twice, so that one stray crash does not end a run.
-        match self.call(&[])? {
-            Ok(_) => {
-                self.black_works = true;
-                Ok(())
+        for last in [false, true] {
+            if self.black_works {
+                break;
             }
-            Err(error) => Err(ModelError::FailsOnBlack {
-                plugin: self.caller.plugin().to_owned(),
-                error,
-            }),
+            match self.call(&[])? {
+                Err(error) if error.kind != FailureKind::Image => {
+                    if last {
+                        let plugin = self.caller.plugin().to_owned();
+                        return Err(ModelError::FailsOnBlack { plugin, error });
+                    }
+                }
+                _ => self.black_works = true,
+            }
         }
+        Ok(())
     }
 
     fn call(&mut self, rows: &[usize]) -> Result<Called, ModelError> {
@@ -144,7 +146,6 @@ impl Search<'_> {
 mod tests {
     use super::*;
     use crate::error::wire_error;
-    use focus_wire::FailureKind;
     use proptest::prelude::*;
 
     /// Fails whenever one of `bad` is in the call; the first `flukes` calls fail too.
@@ -284,6 +285,32 @@ mod tests {
         ));
         let mut images = Fake::new(&all, &[]);
         assert_eq!(failed(&images.run(8).expect("black works")), all);
+    }
+
+    #[test]
+    fn refusing_black_as_an_image_is_no_defect() {
+        struct Picky(Fake);
+        impl Caller for Picky {
+            fn call(&mut self, rows: &[(usize, &PreparedImage)]) -> Result<Called, ModelError> {
+                if rows.is_empty() {
+                    return Ok(Err(wire_error(FailureKind::Image, "no retina".into())));
+                }
+                self.0.call(rows)
+            }
+            fn proven(&self) -> bool {
+                false
+            }
+            fn plugin(&self) -> &'static str {
+                "libpicky.so"
+            }
+        }
+        let images = [PreparedImage {
+            sample: 0,
+            pixels: Vec::new().into(),
+        }];
+        let first = Err(wire_error(FailureKind::Crash, "died".into()));
+        let results = settle(&mut Picky(Fake::new(&[0], &[])), &images, first).expect("goes on");
+        assert_eq!(failed(&results), [0]);
     }
 
     #[test]

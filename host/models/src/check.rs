@@ -123,17 +123,15 @@ impl Plan {
         }
     }
 
-    /// Lay images at their rows in `memory`, black everywhere else.
-    pub(crate) fn lay<'a>(
-        &self,
-        memory: &mut [u8],
-        images: impl Iterator<Item = (usize, &'a [u8])>,
-    ) {
-        let mut next = 0;
+    /// Lay images at their rows in `memory`. Rows left out before the last image repeat the first one: a model counts them as
+    /// used, and may refuse a black image where it would ignore black padding. Rows after the last image are black.
+    pub(crate) fn lay(&self, memory: &mut [u8], images: &[(usize, &[u8])]) {
         let size = self.image_bytes;
-        // Rows come in order, so what lies between two of them is black.
+        let mut next = 0;
         for (row, pixels) in images {
-            memory[next * size..row * size].fill(0);
+            for gap in next..*row {
+                memory[gap * size..][..size].copy_from_slice(images[0].1);
+            }
             memory[row * size..][..size].copy_from_slice(pixels);
             next = row + 1;
         }
@@ -165,8 +163,31 @@ impl Plan {
         Ok(())
     }
 
-    /// One row of a checked reply, if all of it is finite.
-    pub(crate) fn row(&self, values: &[f32], row: usize) -> Result<Vec<f32>, WireError> {
+    /// The rows asked for out of a checked reply, each if all of it is finite. The copies of the first image that fill the gaps
+    /// (see [`Self::lay`]) count as that image: a model may well trip over the first copy it meets.
+    pub(crate) fn rows(
+        &self,
+        values: &[f32],
+        rows: impl IntoIterator<Item = usize>,
+    ) -> Vec<Result<Vec<f32>, WireError>> {
+        let mut results = Vec::new();
+        let mut next = 0;
+        let mut copy = None;
+        for row in rows {
+            copy = copy.or_else(|| (next..row).find_map(|gap| self.row(values, gap).err()));
+            results.push(self.row(values, row));
+            next = row + 1;
+        }
+        if let (Some(error), Some(first)) = (copy, results.first_mut())
+            && first.is_ok()
+        {
+            *first = Err(error);
+        }
+        results
+    }
+
+    /// One row, if all of it is finite.
+    fn row(&self, values: &[f32], row: usize) -> Result<Vec<f32>, WireError> {
         let dim = self.dim as usize;
         let values = &values[row * dim..][..dim];
         match values.iter().position(|value| !value.is_finite()) {
@@ -250,16 +271,32 @@ mod tests {
     }
 
     #[test]
-    fn images_lie_at_their_rows_and_the_rest_is_black() {
+    fn a_copy_that_is_not_finite_counts_as_its_image() {
         let plan = Plan::new(&opened(4, 1, 1, 1)).expect("fits");
-        let mut memory = [9; 14];
-        plan.lay(
-            &mut memory,
-            [(1, [1, 2, 3].as_slice()), (3, [4, 5, 6].as_slice())].into_iter(),
+        let ok = |rows: &[usize], values: [f32; 4]| -> Vec<bool> {
+            plan.rows(&values, rows.iter().copied())
+                .iter()
+                .map(Result::is_ok)
+                .collect()
+        };
+        assert_eq!(ok(&[1, 3], [1.0, 1.0, f32::NAN, 1.0]), [false, true]);
+        assert_eq!(ok(&[1], [f32::NAN, 1.0, 1.0, 1.0]), [false]);
+        assert_eq!(
+            ok(&[1], [1.0, 1.0, f32::NAN, f32::NAN]),
+            [true],
+            "padding is ignored"
         );
-        assert_eq!(memory, [0, 0, 0, 1, 2, 3, 0, 0, 0, 4, 5, 6, 9, 9]);
-        plan.lay(&mut memory, std::iter::empty());
-        assert_eq!(memory[..12], [0; 12]);
+        assert_eq!(ok(&[], [f32::NAN; 4]), [true; 0]);
+    }
+
+    #[test]
+    fn images_lie_at_their_rows_gaps_repeat_the_first_and_tails_are_black() {
+        let plan = Plan::new(&opened(5, 1, 1, 1)).expect("fits");
+        let mut memory = [9; 17];
+        plan.lay(&mut memory, &[(1, &[1, 2, 3]), (3, &[4, 5, 6])]);
+        assert_eq!(memory, [1, 2, 3, 1, 2, 3, 1, 2, 3, 4, 5, 6, 0, 0, 0, 9, 9]);
+        plan.lay(&mut memory, &[]);
+        assert_eq!(memory[..15], [0; 15]);
     }
 
     #[test]

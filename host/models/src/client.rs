@@ -263,10 +263,11 @@ impl WorkerClient {
         self.session()?;
         let call = self.next_call;
         self.next_call += 1;
-        self.plan.lay(
-            self.slots.slot_mut(slot),
-            rows.iter().map(|(row, image)| (*row, &*image.pixels)),
-        );
+        let laid: Vec<(usize, &[u8])> = rows
+            .iter()
+            .map(|(row, image)| (*row, &*image.pixels))
+            .collect();
+        self.plan.lay(self.slots.slot_mut(slot), &laid);
         let header = self.plan.header(rows.last().map_or(0, |(row, _)| row + 1));
         let bytes = self.plan.batch_bytes();
         self.session()?.encode(call, slot, header, bytes);
@@ -292,7 +293,7 @@ impl WorkerClient {
         match checked {
             Ok(values) => {
                 self.proven = true;
-                Ok(rows.map(|row| self.plan.row(&values, row)).collect())
+                Ok(self.plan.rows(&values, rows))
             }
             Err(failure) => {
                 self.note(&failure);

@@ -154,18 +154,18 @@ impl InProcessEncoder {
 
     fn try_encode(&mut self, rows: &[(usize, &PreparedImage)]) -> Called {
         let mut pixels = vec![0; self.plan.batch_bytes() as usize];
-        self.plan.lay(
-            &mut pixels,
-            rows.iter().map(|(row, image)| (*row, &*image.pixels)),
-        );
+        let laid: Vec<(usize, &[u8])> = rows
+            .iter()
+            .map(|(row, image)| (*row, &*image.pixels))
+            .collect();
+        self.plan.lay(&mut pixels, &laid);
         let header = self.plan.header(rows.last().map_or(0, |(row, _)| row + 1));
         let reply = self.inner.encode(&header, pixels)?;
         self.plan.check(reply.rows, reply.dim, &reply.values)?;
         self.proven = true;
-        Ok(rows
-            .iter()
-            .map(|(row, _)| self.plan.row(&reply.values, *row))
-            .collect())
+        Ok(self
+            .plan
+            .rows(&reply.values, rows.iter().map(|(row, _)| *row)))
     }
 }
 

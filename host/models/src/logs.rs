@@ -116,10 +116,10 @@ impl LogTail {
             Origin::Callback(1) => tracing::error!(target: "focus::plugin", plugin, "{line}"),
             Origin::Callback(2) => tracing::warn!(target: "focus::plugin", plugin, "{line}"),
             Origin::Callback(3) | Origin::Stderr => {
-                tracing::info!(target: "focus::plugin", plugin, "{line}")
+                tracing::info!(target: "focus::plugin", plugin, "{line}");
             }
             Origin::Callback(4) | Origin::Stdout => {
-                tracing::debug!(target: "focus::plugin", plugin, "{line}")
+                tracing::debug!(target: "focus::plugin", plugin, "{line}");
             }
             Origin::Callback(_) => tracing::trace!(target: "focus::plugin", plugin, "{line}"),
         }

@@ -1,7 +1,7 @@
 //! A scripted worker for the supervisor's tests: a thread on a socketpair that speaks the real protocol over real shared memory
 //! and can die, hang or lie. Its process is pretended: deaths close the socket, kills are noted.
 //!
-//! Images are named by their first two bytes (little-endian, from 1); 0 is black.
+//! Images are named by their first two bytes (little-endian, from 1); 0 is black, and refused among the used rows.
 
 use crate::fake::opened;
 use crate::life::{Control, Launcher, Life};
@@ -297,13 +297,19 @@ fn live(
                     .chunks(6)
                     .map(|row| u16::from_le_bytes([row[0], row[1]]))
                     .collect();
-                let real: Vec<u16> = names.iter().copied().filter(|name| *name > 0).collect();
+                let mut real: Vec<u16> = names.iter().copied().filter(|name| *name > 0).collect();
+                // Images left out are replaced by repeating one that is there.
+                real.sort_unstable();
+                real.dedup();
                 {
                     let mut seen = seen.lock().expect("unpoisoned");
                     seen.calls.push(real.clone());
                     seen.rows.push((request.rows, request.used));
                 }
-                let deed = script(&real, life, call);
+                let mut deed = script(&real, life, call);
+                if deed == Deed::Answer && names[..request.used as usize].contains(&0) {
+                    deed = Deed::Typed(FailureKind::Image);
+                }
                 let mut rows = names.len() as u32;
                 let mut dim = 3;
                 let mut values: Vec<f32> = names.iter().flat_map(|name| embedding(*name)).collect();

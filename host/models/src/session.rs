@@ -56,10 +56,10 @@ pub(crate) struct Failure {
 /// A typed error after which the process is not trusted: a panic may have left anything behind, a device context does not
 /// recover, memory that ran out may be fragmented, and who breaks the contract once does it again.
 fn distrusted(kind: FailureKind) -> bool {
-    use FailureKind::{BadReply, Crash, Device, Hang, Load, MemoryKill, OutOfMemory, Panic, Wire};
+    use FailureKind::{BadReply, Crash, Device, Hang, MemoryKill, OutOfMemory, Panic, Wire};
     matches!(
         kind,
-        Panic | Device | OutOfMemory | Crash | Hang | MemoryKill | BadReply | Wire | Load
+        Panic | Device | OutOfMemory | Crash | Hang | MemoryKill | BadReply | Wire
     )
 }
 

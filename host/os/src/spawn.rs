@@ -538,4 +538,52 @@ mod tests {
         );
         assert!(error.hint().is_some());
     }
+
+    /// Not a test of its own: the host that dies in the next one.
+    #[test]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the host that dies answers the test on stdout"
+    )]
+    fn host_that_dies() {
+        if std::env::var_os("FOCUS_OS_DYING_HOST").is_none() {
+            return;
+        }
+        // From a thread that is gone by then: the signal must come from the host's end, not from the thread's.
+        let process = std::thread::spawn(|| shell("exec sleep 100").start().expect("starts"))
+            .join()
+            .expect("joins");
+        // `sleep` reads no socket, so only the kernel's signal can end it.
+        println!("\nCHILD {}", process.id());
+        std::thread::sleep(Duration::from_secs(100));
+    }
+
+    #[test]
+    fn a_killed_host_takes_a_deaf_worker_along() {
+        use std::io::BufRead;
+        let mut host = Command::new(std::env::current_exe().expect("test binary"))
+            .args(["--exact", "spawn::tests::host_that_dies", "--nocapture"])
+            .env("FOCUS_OS_DYING_HOST", "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let out = io::BufReader::new(host.stdout.take().expect("piped"));
+        let mut lines = out.lines().map_while(Result::ok);
+        let child: u32 = lines
+            .find_map(|line| line.strip_prefix("CHILD ")?.parse().ok())
+            .expect("the child's id");
+        let gone = || {
+            std::fs::read_to_string(format!("/proc/{child}/stat"))
+                .map_or(true, |stat| stat.contains(") Z "))
+        };
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!gone(), "dead before its host");
+        host.kill().expect("kills");
+        host.wait().expect("reaps");
+        let until = Instant::now() + LONG;
+        while !gone() {
+            assert!(Instant::now() < until, "still there");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }

@@ -94,6 +94,12 @@ fn batches_keep_their_shape_and_tails_are_black() {
 }
 
 #[test]
+fn a_client_can_move_to_another_thread() {
+    fn send<T: Send>() {}
+    send::<WorkerClient>();
+}
+
+#[test]
 fn the_next_batch_is_submitted_before_the_first_is_answered() {
     // The peer answers its first call only once the host has asked for a second batch.
     let (asked, wait) = std::sync::mpsc::channel::<()>();

@@ -148,8 +148,11 @@ fn in_process_typed_errors_cost_their_image_alone() {
             "{name}"
         );
     }
-    let mut own = InProcessEncoder::open(&worker_options(), &open_options(&[("misdeed", "error")]))
-        .expect("opens");
+    let mut own = InProcessEncoder::open(
+        &worker_options(),
+        &open_options(&[("misdeed", "unknown_error")]),
+    )
+    .expect("opens");
     let result = own.encode_all(&mut batches(), &mut |_| Ok(()));
     assert!(
         matches!(result, Err(ModelError::FailsOnBlack { .. })),
