@@ -366,9 +366,10 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
 
+    /// bash, since dash takes no descriptor above 9 in a redirection.
     fn shell(script: &str) -> WorkerCommand {
         WorkerCommand {
-            program: "/bin/sh".into(),
+            program: "/bin/bash".into(),
             args: vec!["-c".into(), script.into(), "sh".into()],
             ..WorkerCommand::default()
         }

@@ -96,9 +96,10 @@ mod tests {
     use super::*;
     use crate::{ProcessEnd, WorkerCommand};
 
+    /// bash, since dash takes no descriptor above 9 in a redirection.
     fn shell(script: &str) -> crate::WorkerProcess {
         let command = WorkerCommand {
-            program: "/bin/sh".into(),
+            program: "/bin/bash".into(),
             args: vec!["-c".into(), script.into(), "sh".into()],
             ..WorkerCommand::default()
         };
