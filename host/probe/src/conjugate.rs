@@ -30,8 +30,12 @@ pub(crate) fn newton_step(
 ) -> Result<Step, ProbeError> {
     let width = point.weights.len();
     let spread = point.intercept_curvature.max(LEAST_CURVATURE);
-    let mut residual: Vec<f64> =
-        point.gradient.iter().zip(&point.pull).map(|(g, u)| u * (point.intercept_gradient / spread) - g).collect();
+    let mut residual: Vec<f64> = point
+        .gradient
+        .iter()
+        .zip(&point.pull)
+        .map(|(g, u)| u * (point.intercept_gradient / spread) - g)
+        .collect();
     let target = forcing * dot(&residual, &residual).sqrt();
     let mut solution = vec![0.0; width];
     let mut pairs = Vec::new();
@@ -40,7 +44,12 @@ pub(crate) fn newton_step(
     let mut products = 0;
     while products < MAX_PRODUCTS && energy > 0.0 {
         let mut image = vec![0.0; width];
-        objective.curvature(&direction, dot(&point.pull, &direction) / spread, precision, &mut image)?;
+        objective.curvature(
+            &direction,
+            dot(&point.pull, &direction) / spread,
+            precision,
+            &mut image,
+        )?;
         products += 1;
         add_scaled(&mut image, 1.0, &direction);
         let curvature = dot(&direction, &image);
@@ -51,14 +60,22 @@ pub(crate) fn newton_step(
         add_scaled(&mut solution, length, &direction);
         add_scaled(&mut residual, -length, &image);
         let done = dot(&residual, &residual).sqrt() <= target;
-        let next = if done { Vec::new() } else { memory.apply(&residual) };
+        let next = if done {
+            Vec::new()
+        } else {
+            memory.apply(&residual)
+        };
         if done {
             pairs.push((direction, image));
             break;
         }
         let next_energy = dot(&residual, &next);
         let keep = next_energy / energy;
-        let conjugate = next.iter().zip(&direction).map(|(next, old)| next + keep * old).collect();
+        let conjugate = next
+            .iter()
+            .zip(&direction)
+            .map(|(next, old)| next + keep * old)
+            .collect();
         pairs.push((std::mem::replace(&mut direction, conjugate), image));
         energy = next_energy;
     }
@@ -66,5 +83,9 @@ pub(crate) fn newton_step(
         memory.push(direction, image);
     }
     let intercept = -(point.intercept_gradient + dot(&point.pull, &solution)) / spread;
-    Ok(Step { weights: solution, intercept, products })
+    Ok(Step {
+        weights: solution,
+        intercept,
+        products,
+    })
 }

@@ -13,7 +13,9 @@ pub enum ProbeError {
         rows: usize,
     },
     /// The values do not fill whole rows, or rows and labels differ in number.
-    #[error("Expected a whole number of embedding values per row for {rows} rows, found {values} values")]
+    #[error(
+        "Expected a whole number of embedding values per row for {rows} rows, found {values} values"
+    )]
     Ragged {
         /// Number of rows (labels).
         rows: usize,
@@ -29,7 +31,9 @@ pub enum ProbeError {
         labels: usize,
     },
     /// Embeddings to score have another width than those the probe was fitted on.
-    #[error("Expected embeddings of width {expected}, found {values} values, which is not a multiple of it")]
+    #[error(
+        "Expected embeddings of width {expected}, found {values} values, which is not a multiple of it"
+    )]
     Width {
         /// Width of the training embeddings.
         expected: usize,
@@ -37,7 +41,9 @@ pub enum ProbeError {
         values: usize,
     },
     /// All labels are equal.
-    #[error("Expected both classes among {rows} labels, found {positives} positives and {negatives} negatives")]
+    #[error(
+        "Expected both classes among {rows} labels, found {positives} positives and {negatives} negatives"
+    )]
     OneClass {
         /// Number of labels.
         rows: usize,
@@ -103,10 +109,16 @@ impl ProbeError {
     /// Advice for the person who meets the error, if there is any.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::OneClass { .. } => "a probe needs images with and without the condition in the training split",
-            Self::NotFinite { .. } => "the model returned a NaN or an infinity: look at that image and at the dtype the model ran in",
+            Self::OneClass { .. } => {
+                "a probe needs images with and without the condition in the training split"
+            }
+            Self::NotFinite { .. } => {
+                "the model returned a NaN or an infinity: look at that image and at the dtype the model ran in"
+            }
             Self::TooLarge { .. } => "fit on a subset of the rows, or on a narrower embedding",
-            Self::Width { .. } => "training and test embeddings must come from the same model and the same output",
+            Self::Width { .. } => {
+                "training and test embeddings must come from the same model and the same output"
+            }
             Self::NoCuda { .. } => "use `cpu`, or build with `--features cuda`",
             _ => return None,
         };
@@ -125,19 +137,53 @@ mod tests {
             ProbeError::NoColumns { rows: 3 },
             ProbeError::Ragged { rows: 3, values: 7 },
             ProbeError::LabelCount { rows: 3, labels: 4 },
-            ProbeError::Width { expected: 3, values: 7 },
-            ProbeError::OneClass { rows: 3, positives: 3, negatives: 0 },
-            ProbeError::NotFinite { row: 1, column: 2, value: f32::NAN },
-            ProbeError::TooLarge { limit: 1, values: 2 },
-            ProbeError::Setting { name: "c", range: "above 0", found: -1.0 },
-            ProbeError::Overflow { loss: f64::NAN, gradient_norm: 0.0 },
-            ProbeError::DeviceName { found: "gpu".to_owned() },
-            ProbeError::NoCuda { found: "cuda:0".to_owned() },
+            ProbeError::Width {
+                expected: 3,
+                values: 7,
+            },
+            ProbeError::OneClass {
+                rows: 3,
+                positives: 3,
+                negatives: 0,
+            },
+            ProbeError::NotFinite {
+                row: 1,
+                column: 2,
+                value: f32::NAN,
+            },
+            ProbeError::TooLarge {
+                limit: 1,
+                values: 2,
+            },
+            ProbeError::Setting {
+                name: "c",
+                range: "above 0",
+                found: -1.0,
+            },
+            ProbeError::Overflow {
+                loss: f64::NAN,
+                gradient_norm: 0.0,
+            },
+            ProbeError::DeviceName {
+                found: "gpu".to_owned(),
+            },
+            ProbeError::NoCuda {
+                found: "cuda:0".to_owned(),
+            },
         ];
         for error in all {
             let text = error.to_string();
-            assert!(text.starts_with(char::is_uppercase) && !text.ends_with('.'), "{text}");
+            assert!(
+                text.starts_with(char::is_uppercase) && !text.ends_with('.'),
+                "{text}"
+            );
         }
-        assert!(ProbeError::NoCuda { found: "cuda".to_owned() }.hint().is_some_and(|hint| hint.contains("--features cuda")));
+        assert!(
+            ProbeError::NoCuda {
+                found: "cuda".to_owned()
+            }
+            .hint()
+            .is_some_and(|hint| hint.contains("--features cuda"))
+        );
     }
 }

@@ -23,28 +23,60 @@ impl Features {
     /// Takes `rows` embeddings, row-major, without copying them when `device` is the CPU.
     pub fn new(embeddings: Vec<f32>, rows: usize, device: &Device) -> Result<Self, ProbeError> {
         let (width, inverse_norms) = check(&embeddings, rows)?;
-        Self::build(Tensor::from_vec(embeddings, (rows, width), &Device::Cpu)?, inverse_norms, width, device)
+        Self::build(
+            Tensor::from_vec(embeddings, (rows, width), &Device::Cpu)?,
+            inverse_norms,
+            width,
+            device,
+        )
     }
 
     /// As `new`, copying borrowed embeddings.
     pub fn copied(embeddings: &[f32], rows: usize, device: &Device) -> Result<Self, ProbeError> {
         let (width, inverse_norms) = check(embeddings, rows)?;
-        Self::build(Tensor::from_slice(embeddings, (rows, width), &Device::Cpu)?, inverse_norms, width, device)
+        Self::build(
+            Tensor::from_slice(embeddings, (rows, width), &Device::Cpu)?,
+            inverse_norms,
+            width,
+            device,
+        )
     }
 
     /// The same with the normalised f64 matrix as a tensor even on the CPU: the path that other devices take.
     #[cfg(test)]
     pub(crate) fn generic(embeddings: &[f32], rows: usize) -> Result<Self, ProbeError> {
         let (width, inverse_norms) = check(embeddings, rows)?;
-        let mut features = Self::build(Tensor::from_slice(embeddings, (rows, width), &Device::Cpu)?, inverse_norms, width, &Device::Cpu)?;
+        let mut features = Self::build(
+            Tensor::from_slice(embeddings, (rows, width), &Device::Cpu)?,
+            inverse_norms,
+            width,
+            &Device::Cpu,
+        )?;
         features.values = normalised(&features.values, &features.inverse_norms)?;
         Ok(features)
     }
 
-    fn build(values: Tensor, inverse_norms: Vec<f64>, width: usize, device: &Device) -> Result<Self, ProbeError> {
-        let zero_rows = inverse_norms.iter().filter(|&&inverse| inverse == 0.0).count();
-        let values = if device.is_cpu() { values } else { normalised(&values.to_device(device)?, &inverse_norms)? };
-        Ok(Self { values, inverse_norms, width, zero_rows })
+    fn build(
+        values: Tensor,
+        inverse_norms: Vec<f64>,
+        width: usize,
+        device: &Device,
+    ) -> Result<Self, ProbeError> {
+        let zero_rows = inverse_norms
+            .iter()
+            .filter(|&&inverse| inverse == 0.0)
+            .count();
+        let values = if device.is_cpu() {
+            values
+        } else {
+            normalised(&values.to_device(device)?, &inverse_norms)?
+        };
+        Ok(Self {
+            values,
+            inverse_norms,
+            width,
+            zero_rows,
+        })
     }
 
     /// Number of embeddings.
@@ -65,22 +97,37 @@ impl Features {
 
 fn normalised(values: &Tensor, inverse_norms: &[f64]) -> Result<Tensor, ProbeError> {
     let inverse = Tensor::from_slice(inverse_norms, (inverse_norms.len(), 1), values.device())?;
-    Ok(values.to_dtype(candle_core::DType::F64)?.broadcast_mul(&inverse)?)
+    Ok(values
+        .to_dtype(candle_core::DType::F64)?
+        .broadcast_mul(&inverse)?)
 }
 
 /// The width and each row's inverse norm.
 fn check(embeddings: &[f32], rows: usize) -> Result<(usize, Vec<f64>), ProbeError> {
     if rows == 0 {
-        return Err(if embeddings.is_empty() { ProbeError::NoRows } else { ProbeError::Ragged { rows, values: embeddings.len() } });
+        return Err(if embeddings.is_empty() {
+            ProbeError::NoRows
+        } else {
+            ProbeError::Ragged {
+                rows,
+                values: embeddings.len(),
+            }
+        });
     }
     if embeddings.is_empty() {
         return Err(ProbeError::NoColumns { rows });
     }
     if embeddings.len() > MAX_VALUES {
-        return Err(ProbeError::TooLarge { limit: MAX_VALUES, values: embeddings.len() });
+        return Err(ProbeError::TooLarge {
+            limit: MAX_VALUES,
+            values: embeddings.len(),
+        });
     }
     if !embeddings.len().is_multiple_of(rows) {
-        return Err(ProbeError::Ragged { rows, values: embeddings.len() });
+        return Err(ProbeError::Ragged {
+            rows,
+            values: embeddings.len(),
+        });
     }
     let width = embeddings.len() / rows;
     Ok((width, crate::host::inverse_norms(embeddings, width)?))
@@ -92,11 +139,22 @@ mod tests {
 
     #[test]
     fn shapes_are_checked() {
-        let make = |values: &[f32], rows| Features::copied(values, rows, &Device::Cpu).map(|features| features.width());
+        let make = |values: &[f32], rows| {
+            Features::copied(values, rows, &Device::Cpu).map(|features| features.width())
+        };
         assert!(matches!(make(&[], 0), Err(ProbeError::NoRows)));
-        assert!(matches!(make(&[1.0], 0), Err(ProbeError::Ragged { rows: 0, values: 1 })));
-        assert!(matches!(make(&[], 2), Err(ProbeError::NoColumns { rows: 2 })));
-        assert!(matches!(make(&[1.0; 5], 2), Err(ProbeError::Ragged { rows: 2, values: 5 })));
+        assert!(matches!(
+            make(&[1.0], 0),
+            Err(ProbeError::Ragged { rows: 0, values: 1 })
+        ));
+        assert!(matches!(
+            make(&[], 2),
+            Err(ProbeError::NoColumns { rows: 2 })
+        ));
+        assert!(matches!(
+            make(&[1.0; 5], 2),
+            Err(ProbeError::Ragged { rows: 2, values: 5 })
+        ));
         assert!(matches!(make(&[1.0; 6], 2), Ok(3)));
     }
 
@@ -106,13 +164,25 @@ mod tests {
             let mut values = vec![0.5_f32; 40 * 19];
             values[31 * 19 + 17] = bad;
             values[35 * 19] = bad;
-            assert!(matches!(Features::copied(&values, 40, &Device::Cpu), Err(ProbeError::NotFinite { row: 31, column: 17, .. })));
+            assert!(matches!(
+                Features::copied(&values, 40, &Device::Cpu),
+                Err(ProbeError::NotFinite {
+                    row: 31,
+                    column: 17,
+                    ..
+                })
+            ));
         }
     }
 
     #[test]
     fn norms_hold_for_the_smallest_and_the_largest_values() {
-        let features = Features::new(vec![3e38, 3e38, 0.0, -0.0, 1e-45, 0.0, 3.0, 4.0], 4, &Device::Cpu).unwrap();
+        let features = Features::new(
+            vec![3e38, 3e38, 0.0, -0.0, 1e-45, 0.0, 3.0, 4.0],
+            4,
+            &Device::Cpu,
+        )
+        .unwrap();
         assert_eq!(features.zero_rows(), 1);
         assert_eq!(features.inverse_norms[1], 0.0);
         assert!((features.inverse_norms[0] * f64::from(3e38_f32) - 0.5_f64.sqrt()).abs() < 1e-15);

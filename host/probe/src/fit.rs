@@ -46,7 +46,12 @@ pub struct Fit {
 ///
 /// A fit that did not converge is returned with its `status`, not as an error. Results are the same bits for any number
 /// of rayon threads. To fit more than once on the same embeddings, prepare `Features`.
-pub fn fit(embeddings: &[f32], labels: &[bool], spec: &ProbeSpec, device: &Device) -> Result<Fit, ProbeError> {
+pub fn fit(
+    embeddings: &[f32],
+    labels: &[bool],
+    spec: &ProbeSpec,
+    device: &Device,
+) -> Result<Fit, ProbeError> {
     spec.check()?;
     if !labels.is_empty() {
         classes(labels)?;
@@ -59,17 +64,22 @@ impl Features {
     pub fn fit(&self, labels: &[bool], spec: &ProbeSpec) -> Result<Fit, ProbeError> {
         spec.check()?;
         if labels.len() != self.rows() {
-            return Err(ProbeError::LabelCount { rows: self.rows(), labels: labels.len() });
+            return Err(ProbeError::LabelCount {
+                rows: self.rows(),
+                labels: labels.len(),
+            });
         }
         let (positives, negatives) = classes(labels)?;
         let costs = costs(positives, negatives, spec);
-        let mut objective: Box<dyn Objective + '_> = if self.values.device().is_cpu() && self.values.dtype() == candle_core::DType::F32 {
-            Box::new(HostObjective::new(self, labels, costs))
-        } else {
-            Box::new(TensorObjective::new(self, labels, costs))
-        };
+        let mut objective: Box<dyn Objective + '_> =
+            if self.values.device().is_cpu() && self.values.dtype() == candle_core::DType::F32 {
+                Box::new(HostObjective::new(self, labels, costs))
+            } else {
+                Box::new(TensorObjective::new(self, labels, costs))
+            };
         // The best intercept for weights 0: the logit of the weighted share of positives.
-        let intercept = (positives as f64 * costs.positive / (negatives as f64 * costs.negative)).ln();
+        let intercept =
+            (positives as f64 * costs.positive / (negatives as f64 * costs.negative)).ln();
         let outcome = minimise(&mut *objective, self.width, intercept, spec)?;
         Ok(Fit {
             gradient_norm: outcome.point.gradient_norm(),
@@ -94,13 +104,26 @@ fn classes(labels: &[bool]) -> Result<(usize, usize), ProbeError> {
     let positives = labels.iter().filter(|&&label| label).count();
     let negatives = labels.len() - positives;
     if positives == 0 || negatives == 0 {
-        return Err(ProbeError::OneClass { rows: labels.len(), positives, negatives });
+        return Err(ProbeError::OneClass {
+            rows: labels.len(),
+            positives,
+            negatives,
+        });
     }
     Ok((positives, negatives))
 }
 
 /// Each class's cost per row, `spec.c` included.
 pub(crate) fn costs(positives: usize, negatives: usize, spec: &ProbeSpec) -> Costs {
-    let share = |count: usize| if spec.balanced { spec.c * (positives + negatives) as f64 / (2.0 * count as f64) } else { spec.c };
-    Costs { positive: share(positives), negative: share(negatives) }
+    let share = |count: usize| {
+        if spec.balanced {
+            spec.c * (positives + negatives) as f64 / (2.0 * count as f64)
+        } else {
+            spec.c
+        }
+    };
+    Costs {
+        positive: share(positives),
+        negative: share(negatives),
+    }
 }

@@ -43,15 +43,25 @@ pub(crate) struct HostObjective<'a> {
 impl<'a> HostObjective<'a> {
     pub fn new(features: &'a Features, labels: &'a [bool], costs: Costs) -> Self {
         let rows = labels.len();
-        let block_rows = rows.div_ceil(MAX_BLOCKS).max(MIN_BLOCK_ROWS).next_multiple_of(4);
+        let block_rows = rows
+            .div_ceil(MAX_BLOCKS)
+            .max(MIN_BLOCK_ROWS)
+            .next_multiple_of(4);
         let width = features.width;
-        let block = || Block { totals: Totals::default(), gradient: vec![0.0; width], pull: vec![0.0; width], single: vec![0.0; width] };
+        let block = || Block {
+            totals: Totals::default(),
+            gradient: vec![0.0; width],
+            pull: vec![0.0; width],
+            single: vec![0.0; width],
+        };
         Self {
             features,
             labels,
             costs,
             block_rows,
-            blocks: std::iter::repeat_with(block).take(rows.div_ceil(block_rows)).collect(),
+            blocks: std::iter::repeat_with(block)
+                .take(rows.div_ceil(block_rows))
+                .collect(),
             latest: vec![0.0; rows],
             settled: vec![0.0; rows],
             arch: Arch::new(),
@@ -64,18 +74,41 @@ impl Objective for HostObjective<'_> {
         let (features, costs, arch, size) = (self.features, self.costs, self.arch, self.block_rows);
         let (weights, intercept) = (&point.weights, point.intercept);
         with_values(&features.values, |values| {
-            let work = |((index, block), (labels, curvatures)): ((usize, &mut Block), (&[bool], &mut [f64]))| {
+            let work = |((index, block), (labels, curvatures)): (
+                (usize, &mut Block),
+                (&[bool], &mut [f64]),
+            )| {
                 block.gradient.fill(0.0);
                 block.pull.fill(0.0);
                 let rows = block_of(features, values, index * size, labels.len());
                 let (gradient, pull) = (&mut block.gradient[..], &mut block.pull[..]);
-                block.totals = arch.dispatch(Evaluate { rows, labels, costs, weights, intercept, gradient, pull, curvatures });
+                block.totals = arch.dispatch(Evaluate {
+                    rows,
+                    labels,
+                    costs,
+                    weights,
+                    intercept,
+                    gradient,
+                    pull,
+                    curvatures,
+                });
             };
             if values.len() < PARALLEL_VALUES {
-                self.blocks.iter_mut().enumerate().zip(self.labels.chunks(size).zip(self.latest.chunks_mut(size))).for_each(work);
+                self.blocks
+                    .iter_mut()
+                    .enumerate()
+                    .zip(self.labels.chunks(size).zip(self.latest.chunks_mut(size)))
+                    .for_each(work);
             } else {
-                let rows = self.labels.par_chunks(size).zip(self.latest.par_chunks_mut(size));
-                self.blocks.par_iter_mut().enumerate().zip(rows).for_each(work);
+                let rows = self
+                    .labels
+                    .par_chunks(size)
+                    .zip(self.latest.par_chunks_mut(size));
+                self.blocks
+                    .par_iter_mut()
+                    .enumerate()
+                    .zip(rows)
+                    .for_each(work);
             }
         })?;
         point.gradient.copy_from_slice(&point.weights);
@@ -94,7 +127,13 @@ impl Objective for HostObjective<'_> {
         Ok(())
     }
 
-    fn curvature(&mut self, direction: &[f64], shift: f64, precision: Precision, out: &mut [f64]) -> Result<(), ProbeError> {
+    fn curvature(
+        &mut self,
+        direction: &[f64],
+        shift: f64,
+        precision: Precision,
+        out: &mut [f64],
+    ) -> Result<(), ProbeError> {
         if precision == Precision::Double {
             return self.curve(direction, shift, 1.0, |block| &mut block.gradient, out);
         }
@@ -104,8 +143,17 @@ impl Objective for HostObjective<'_> {
             out.fill(0.0);
             return Ok(());
         }
-        let unit: Vec<f32> = direction.iter().map(|value| (value / length) as f32).collect();
-        self.curve(&unit, shift / length, length, |block| &mut block.single, out)
+        let unit: Vec<f32> = direction
+            .iter()
+            .map(|value| (value / length) as f32)
+            .collect();
+        self.curve(
+            &unit,
+            shift / length,
+            length,
+            |block| &mut block.single,
+            out,
+        )
     }
 
     fn settle(&mut self) -> Result<(), ProbeError> {
@@ -115,7 +163,11 @@ impl Objective for HostObjective<'_> {
 
     fn precision(&self) -> Precision {
         let fits = |&inverse: &f64| inverse == 0.0 || SINGLE_RANGE.contains(&inverse);
-        if self.features.inverse_norms.iter().all(fits) { Precision::Single } else { Precision::Double }
+        if self.features.inverse_norms.iter().all(fits) {
+            Precision::Single
+        } else {
+            Precision::Double
+        }
     }
 }
 
@@ -134,12 +186,26 @@ impl HostObjective<'_> {
                 let out = sums(block);
                 out.fill(R::ZERO);
                 let rows = block_of(features, values, index * size, curvatures.len());
-                arch.dispatch(Curve { rows, curvatures, direction, shift, out });
+                arch.dispatch(Curve {
+                    rows,
+                    curvatures,
+                    direction,
+                    shift,
+                    out,
+                });
             };
             if values.len() < PARALLEL_VALUES {
-                self.blocks.iter_mut().enumerate().zip(self.settled.chunks(size)).for_each(work);
+                self.blocks
+                    .iter_mut()
+                    .enumerate()
+                    .zip(self.settled.chunks(size))
+                    .for_each(work);
             } else {
-                self.blocks.par_iter_mut().enumerate().zip(self.settled.par_chunks(size)).for_each(work);
+                self.blocks
+                    .par_iter_mut()
+                    .enumerate()
+                    .zip(self.settled.par_chunks(size))
+                    .for_each(work);
             }
         })?;
         out.fill(0.0);
@@ -157,14 +223,23 @@ impl HostObjective<'_> {
 
 fn block_of<'a>(features: &'a Features, values: &'a [f32], first: usize, count: usize) -> Rows<'a> {
     let width = features.width;
-    Rows { values: &values[first * width..(first + count) * width], width, inverse_norms: &features.inverse_norms[first..first + count] }
+    Rows {
+        values: &values[first * width..(first + count) * width],
+        width,
+        inverse_norms: &features.inverse_norms[first..first + count],
+    }
 }
 
 fn with_values<T>(tensor: &Tensor, work: impl FnOnce(&[f32]) -> T) -> Result<T, ProbeError> {
     let (storage, layout) = tensor.storage_and_layout();
     let values = match &*storage {
         Storage::Cpu(CpuStorage::F32(values)) => values,
-        _ => return Err(candle_core::Error::Msg("the CPU objective needs an f32 tensor on the CPU".to_owned()).into()),
+        _ => {
+            return Err(candle_core::Error::Msg(
+                "the CPU objective needs an f32 tensor on the CPU".to_owned(),
+            )
+            .into());
+        }
     };
     let start = layout.start_offset();
     Ok(work(&values[start..start + layout.shape().elem_count()]))
@@ -180,7 +255,11 @@ pub(crate) fn inverse_norms(embeddings: &[f32], width: usize) -> Result<Vec<f64>
     let inverse_norms: Vec<f64> = if embeddings.len() < PARALLEL_VALUES {
         embeddings.chunks(width).map(inverse).collect()
     } else {
-        embeddings.par_chunks(width).with_min_len(64).map(inverse).collect()
+        embeddings
+            .par_chunks(width)
+            .with_min_len(64)
+            .map(inverse)
+            .collect()
     };
     for (row, &inverse) in inverse_norms.iter().enumerate() {
         // The sum of an infinite row is infinite, its inverse 0; of a NaN row NaN.
@@ -189,21 +268,43 @@ pub(crate) fn inverse_norms(embeddings: &[f32], width: usize) -> Result<Vec<f64>
         }
         let values = &embeddings[row * width..(row + 1) * width];
         if let Some(column) = values.iter().position(|value| !value.is_finite()) {
-            return Err(ProbeError::NotFinite { row, column, value: values[column] });
+            return Err(ProbeError::NotFinite {
+                row,
+                column,
+                value: values[column],
+            });
         }
     }
     Ok(inverse_norms)
 }
 
 /// Each embedding's logit under `(weights, intercept)`.
-pub(crate) fn logits(embeddings: &[f32], weights: &[f64], intercept: f64) -> Result<Vec<f64>, ProbeError> {
+pub(crate) fn logits(
+    embeddings: &[f32],
+    weights: &[f64],
+    intercept: f64,
+) -> Result<Vec<f64>, ProbeError> {
     let width = weights.len();
     let inverse_norms = inverse_norms(embeddings, width)?;
     let arch = Arch::new();
     let mut logits = vec![0.0; inverse_norms.len()];
-    let inputs = embeddings.par_chunks(width * SCORED_ROWS).zip(inverse_norms.par_chunks(SCORED_ROWS));
-    logits.par_chunks_mut(SCORED_ROWS).zip(inputs).for_each(|(out, (values, inverse_norms))| {
-        arch.dispatch(Logits { rows: Rows { values, width, inverse_norms }, weights, intercept, out });
-    });
+    let inputs = embeddings
+        .par_chunks(width * SCORED_ROWS)
+        .zip(inverse_norms.par_chunks(SCORED_ROWS));
+    logits
+        .par_chunks_mut(SCORED_ROWS)
+        .zip(inputs)
+        .for_each(|(out, (values, inverse_norms))| {
+            arch.dispatch(Logits {
+                rows: Rows {
+                    values,
+                    width,
+                    inverse_norms,
+                },
+                weights,
+                intercept,
+                out,
+            });
+        });
     Ok(logits)
 }

@@ -12,7 +12,7 @@ use crate::objective::Costs;
 /// Rows handled together, so that the vector's values are loaded once for all of them.
 const TOGETHER: usize = 4;
 /// Running sums per row.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// The number a pass is computed in.
 pub(crate) trait Real: Copy + Send + Sync + 'static {
@@ -49,7 +49,11 @@ macro_rules! real {
             }
             #[inline(always)]
             fn multiply_add(self, factor: Self, sum: Self, fused: bool) -> Self {
-                if fused { self.mul_add(factor, sum) } else { self * factor + sum }
+                if fused {
+                    self.mul_add(factor, sum)
+                } else {
+                    self * factor + sum
+                }
             }
         }
     };
@@ -127,7 +131,10 @@ impl Evaluate<'_> {
         for offset in 0..N {
             let index = first + offset;
             let inverse = self.rows.inverse_norms[index];
-            let terms = self.costs.terms(products[offset] * inverse + self.intercept, self.labels[index]);
+            let terms = self.costs.terms(
+                products[offset] * inverse + self.intercept,
+                self.labels[index],
+            );
             totals.loss += terms.loss;
             totals.slope += terms.slope;
             totals.curvature += terms.curvature;
@@ -170,11 +177,12 @@ impl<R: Real> Curve<'_, R> {
     fn step<const N: usize>(&mut self, first: usize, fused: bool) {
         let rows = self.rows.several::<N>(first);
         let products = products::<R, N>(rows, self.direction, fused);
-        let factors = std::array::from_fn(|offset| {
+        let mut factors = [R::ZERO; N];
+        for offset in 0..N {
             let inverse = self.rows.inverse_norms[first + offset];
             let centred = products[offset].to_f64() * inverse - self.shift;
-            R::from_f64(self.curvatures[first + offset] * centred * inverse)
-        });
+            factors[offset] = R::from_f64(self.curvatures[first + offset] * centred * inverse);
+        }
         add(rows, factors, self.out, fused);
     }
 }
@@ -215,7 +223,11 @@ impl WithSimd for SumOfSquares<'_> {
                 sums[lane] = value.multiply_add(value, sums[lane], fused::<S>());
             }
         }
-        rest.iter().fold(fold(sums), |sum, &value| sum + f64::from(value) * f64::from(value))
+        let mut sum = fold(sums);
+        for &value in rest {
+            sum = f64::from(value).multiply_add(f64::from(value), sum, fused::<S>());
+        }
+        sum
     }
 }
 
@@ -237,78 +249,65 @@ fn fold<R: Real>(mut sums: [R; LANES]) -> R {
     sums[0]
 }
 
-/// The product of each row with `vector`.
+/// The product of each row with `vector`, one row after the other: memory is then read in one forward stream.
 #[inline(always)]
 fn products<R: Real, const N: usize>(rows: [&[f32]; N], vector: &[R], fused: bool) -> [R; N] {
-    let (vector, vector_rest) = vector.as_chunks::<LANES>();
-    let chunks = rows.map(|row| &row.as_chunks::<LANES>().0[..vector.len()]);
-    let mut sums = [[R::ZERO; LANES]; N];
-    for (position, factors) in vector.iter().enumerate() {
-        for row in 0..N {
-            let values = &chunks[row][position];
-            for lane in 0..LANES {
-                sums[row][lane] = R::from_f32(values[lane]).multiply_add(factors[lane], sums[row][lane], fused);
-            }
-        }
-    }
-    let mut out = sums.map(fold);
+    let mut out = [R::ZERO; N];
     for row in 0..N {
-        let rest = &rows[row][vector.len() * LANES..];
-        for (value, factor) in rest.iter().zip(vector_rest) {
-            out[row] = R::from_f32(*value).multiply_add(*factor, out[row], fused);
-        }
+        out[row] = product(rows[row], vector, fused);
     }
     out
 }
 
-/// `out += sum of factor * row`.
+#[inline(always)]
+fn product<R: Real>(row: &[f32], vector: &[R], fused: bool) -> R {
+    let (values, values_rest) = row.as_chunks::<LANES>();
+    let (factors, factors_rest) = vector.as_chunks::<LANES>();
+    let mut sums = [R::ZERO; LANES];
+    for (values, factors) in values.iter().zip(factors) {
+        for lane in 0..LANES {
+            sums[lane] = R::from_f32(values[lane]).multiply_add(factors[lane], sums[lane], fused);
+        }
+    }
+    let mut sum = fold(sums);
+    for (value, factor) in values_rest.iter().zip(factors_rest) {
+        sum = R::from_f32(*value).multiply_add(*factor, sum, fused);
+    }
+    sum
+}
+
+/// `out += sum of factor * row`. A plain loop: in lanes like `products` the compiler would vectorise across them.
 #[inline(always)]
 fn add<R: Real, const N: usize>(rows: [&[f32]; N], factors: [R; N], out: &mut [R], fused: bool) {
-    let (out, out_rest) = out.as_chunks_mut::<LANES>();
-    let chunks = rows.map(|row| &row.as_chunks::<LANES>().0[..out.len()]);
-    for (position, out) in out.iter_mut().enumerate() {
-        let mut sums = *out;
+    let rows = rows.map(|row| &row[..out.len()]);
+    for position in 0..out.len() {
+        let mut sum = out[position];
         for row in 0..N {
-            let values = &chunks[row][position];
-            for lane in 0..LANES {
-                sums[lane] = R::from_f32(values[lane]).multiply_add(factors[row], sums[lane], fused);
-            }
+            sum = R::from_f32(rows[row][position]).multiply_add(factors[row], sum, fused);
         }
-        *out = sums;
-    }
-    let start = out.len() * LANES;
-    for (position, out) in out_rest.iter_mut().enumerate() {
-        for row in 0..N {
-            *out = R::from_f32(rows[row][start + position]).multiply_add(factors[row], *out, fused);
-        }
+        out[position] = sum;
     }
 }
 
 /// `add` into two vectors with two sets of factors, reading the rows once.
 #[inline(always)]
-fn add_twice<const N: usize>(rows: [&[f32]; N], first: [f64; N], second: [f64; N], a: &mut [f64], b: &mut [f64], fused: bool) {
-    let (a, a_rest) = a.as_chunks_mut::<LANES>();
-    let (b, b_rest) = b.as_chunks_mut::<LANES>();
+fn add_twice<const N: usize>(
+    rows: [&[f32]; N],
+    first: [f64; N],
+    second: [f64; N],
+    a: &mut [f64],
+    b: &mut [f64],
+    fused: bool,
+) {
     let b = &mut b[..a.len()];
-    let chunks = rows.map(|row| &row.as_chunks::<LANES>().0[..a.len()]);
-    for (position, (a, b)) in a.iter_mut().zip(b).enumerate() {
-        let (mut sums_a, mut sums_b) = (*a, *b);
+    let rows = rows.map(|row| &row[..a.len()]);
+    for position in 0..a.len() {
+        let (mut sum_a, mut sum_b) = (a[position], b[position]);
         for row in 0..N {
-            let values = &chunks[row][position];
-            for lane in 0..LANES {
-                let value = f64::from(values[lane]);
-                sums_a[lane] = value.multiply_add(first[row], sums_a[lane], fused);
-                sums_b[lane] = value.multiply_add(second[row], sums_b[lane], fused);
-            }
+            let value = f64::from(rows[row][position]);
+            sum_a = value.multiply_add(first[row], sum_a, fused);
+            sum_b = value.multiply_add(second[row], sum_b, fused);
         }
-        (*a, *b) = (sums_a, sums_b);
-    }
-    let start = a.len() * LANES;
-    for position in 0..a_rest.len() {
-        for row in 0..N {
-            let value = f64::from(rows[row][start + position]);
-            a_rest[position] = value.multiply_add(first[row], a_rest[position], fused);
-            b_rest[position] = value.multiply_add(second[row], b_rest[position], fused);
-        }
+        (a[position], b[position]) = (sum_a, sum_b);
     }
 }

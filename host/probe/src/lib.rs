@@ -28,6 +28,8 @@ mod objective;
 mod scores;
 mod spec;
 mod tensor;
+#[cfg(test)]
+mod tests;
 
 pub use candle_core::Device;
 pub use device::parse_device;

@@ -34,7 +34,11 @@ impl Memory {
         if self.pairs.len() == CAPACITY {
             self.pairs.pop_front();
         }
-        self.pairs.push_back(Pair { direction, image, inverse_curvature: 1.0 / curvature });
+        self.pairs.push_back(Pair {
+            direction,
+            image,
+            inverse_curvature: 1.0 / curvature,
+        });
     }
 
     /// Forgets everything.
@@ -70,7 +74,10 @@ mod tests {
         memory.push(vec![1.0, 1.0], vec![5.0, 3.0]);
         memory.push(vec![1.0, -1.0], vec![2.0, -4.0]);
         let back = memory.apply(&[2.0, -4.0]);
-        assert!((back[0] - 1.0).abs() < 1e-14 && (back[1] + 1.0).abs() < 1e-14, "{back:?}");
+        assert!(
+            (back[0] - 1.0).abs() < 1e-14 && (back[1] + 1.0).abs() < 1e-14,
+            "{back:?}"
+        );
     }
 
     #[test]

@@ -27,13 +27,21 @@ pub(crate) struct Outcome {
 }
 
 /// Minimises from weights 0 and the given intercept.
-pub(crate) fn minimise(objective: &mut dyn Objective, width: usize, intercept: f64, spec: &ProbeSpec) -> Result<Outcome, ProbeError> {
+pub(crate) fn minimise(
+    objective: &mut dyn Objective,
+    width: usize,
+    intercept: f64,
+    spec: &ProbeSpec,
+) -> Result<Outcome, ProbeError> {
     let mut point = Point::at(vec![0.0; width], intercept);
     objective.evaluate(&mut point)?;
     let (mut iterations, mut evaluations, mut products) = (0, 1, 0);
     let mut norm = point.gradient_norm();
     if !(norm.is_finite() && point.loss.is_finite()) {
-        return Err(ProbeError::Overflow { loss: point.loss, gradient_norm: norm });
+        return Err(ProbeError::Overflow {
+            loss: point.loss,
+            gradient_norm: norm,
+        });
     }
     objective.settle()?;
     let mut memory = Memory::default();
@@ -45,13 +53,25 @@ pub(crate) fn minimise(objective: &mut dyn Objective, width: usize, intercept: f
         if iterations == spec.max_iterations {
             break Status::IterationLimit;
         }
-        let step = newton_step(objective, &point, &mut memory, precision, forcing(norm, spec.tolerance, precision))?;
+        let step = newton_step(
+            objective,
+            &point,
+            &mut memory,
+            precision,
+            forcing(norm, spec.tolerance, precision),
+        )?;
         products += step.products;
         let (next, trials) = search(objective, &point, norm, &step)?;
         evaluations += trials;
         if let Some((next, next_norm)) = next {
             iterations += 1;
-            debug!(iterations, products, loss = next.loss, gradient_norm = next_norm, "newton step");
+            debug!(
+                iterations,
+                products,
+                loss = next.loss,
+                gradient_norm = next_norm,
+                "newton step"
+            );
             (point, norm) = (next, next_norm);
             objective.settle()?;
         } else if precision == Precision::Single {
@@ -61,7 +81,13 @@ pub(crate) fn minimise(objective: &mut dyn Objective, width: usize, intercept: f
             break Status::Stalled;
         }
     };
-    Ok(Outcome { point, status, iterations, evaluations, products })
+    Ok(Outcome {
+        point,
+        status,
+        iterations,
+        evaluations,
+        products,
+    })
 }
 
 /// How exactly the step is solved for: quadratic convergence near the optimum, and no further than the tolerance needs.
@@ -74,8 +100,15 @@ fn forcing(norm: f64, tolerance: f64, precision: Precision) -> f64 {
 }
 
 /// The first acceptable point along `step` with its gradient norm, if any, and the number of points tried.
-fn search(objective: &mut dyn Objective, from: &Point, norm: f64, step: &Step) -> Result<(Option<(Point, f64)>, usize), ProbeError> {
-    let slope_at = |point: &Point| dot(&point.gradient, &step.weights) + point.intercept_gradient * step.intercept;
+fn search(
+    objective: &mut dyn Objective,
+    from: &Point,
+    norm: f64,
+    step: &Step,
+) -> Result<(Option<(Point, f64)>, usize), ProbeError> {
+    let slope_at = |point: &Point| {
+        dot(&point.gradient, &step.weights) + point.intercept_gradient * step.intercept
+    };
     let slope = slope_at(from);
     if !(slope < 0.0) {
         return Ok((None, 0));
@@ -83,7 +116,12 @@ fn search(objective: &mut dyn Objective, from: &Point, norm: f64, step: &Step) -
     let noise = NOISE * from.loss.abs();
     let mut length = 1.0;
     for trial in 1..=MAX_TRIALS {
-        let weights = from.weights.iter().zip(&step.weights).map(|(weight, step)| weight + length * step).collect();
+        let weights = from
+            .weights
+            .iter()
+            .zip(&step.weights)
+            .map(|(weight, step)| weight + length * step)
+            .collect();
         let mut point = Point::at(weights, from.intercept + length * step.intercept);
         objective.evaluate(&mut point)?;
         let point_norm = point.gradient_norm();
@@ -98,7 +136,11 @@ fn search(objective: &mut dyn Objective, from: &Point, norm: f64, step: &Step) -
             return Ok((Some((point, point_norm)), trial));
         }
         let end = slope_at(&point);
-        let secant = if end > 0.0 { slope / (slope - end) } else { 0.5 };
+        let secant = if end > 0.0 {
+            slope / (slope - end)
+        } else {
+            0.5
+        };
         length *= secant.clamp(0.1, 0.5);
     }
     Ok((None, MAX_TRIALS))

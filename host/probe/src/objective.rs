@@ -22,11 +22,20 @@ pub(crate) struct Point {
 impl Point {
     pub fn at(weights: Vec<f64>, intercept: f64) -> Self {
         let width = weights.len();
-        Self { weights, intercept, loss: f64::NAN, gradient: vec![0.0; width], intercept_gradient: 0.0, pull: vec![0.0; width], intercept_curvature: 0.0 }
+        Self {
+            weights,
+            intercept,
+            loss: f64::NAN,
+            gradient: vec![0.0; width],
+            intercept_gradient: 0.0,
+            pull: vec![0.0; width],
+            intercept_curvature: 0.0,
+        }
     }
 
     pub fn gradient_norm(&self) -> f64 {
-        (dot(&self.gradient, &self.gradient) + self.intercept_gradient * self.intercept_gradient).sqrt()
+        (dot(&self.gradient, &self.gradient) + self.intercept_gradient * self.intercept_gradient)
+            .sqrt()
     }
 }
 
@@ -43,7 +52,13 @@ pub(crate) trait Objective {
     fn evaluate(&mut self, point: &mut Point) -> Result<(), ProbeError>;
 
     /// `out = sum_i D_i (z_i.direction - shift) z_i`, with the `D_i` of the point set by `settle`.
-    fn curvature(&mut self, direction: &[f64], shift: f64, precision: Precision, out: &mut [f64]) -> Result<(), ProbeError>;
+    fn curvature(
+        &mut self,
+        direction: &[f64],
+        shift: f64,
+        precision: Precision,
+        out: &mut [f64],
+    ) -> Result<(), ProbeError>;
 
     /// Makes the last evaluated point the one whose curvature is used.
     fn settle(&mut self) -> Result<(), ProbeError>;
@@ -73,9 +88,17 @@ impl Costs {
     /// Terms of a row with this logit, without overflow for any finite logit.
     #[inline(always)]
     pub fn terms(self, logit: f64, label: bool) -> RowTerms {
-        let (cost, margin) = if label { (self.positive, logit) } else { (self.negative, -logit) };
+        let (cost, margin) = if label {
+            (self.positive, logit)
+        } else {
+            (self.negative, -logit)
+        };
         let tail = (-margin.abs()).exp();
-        let wrong = if margin > 0.0 { tail / (1.0 + tail) } else { 1.0 / (1.0 + tail) };
+        let wrong = if margin > 0.0 {
+            tail / (1.0 + tail)
+        } else {
+            1.0 / (1.0 + tail)
+        };
         let slope = cost * if label { -wrong } else { wrong };
         RowTerms {
             loss: cost * ((-margin).max(0.0) + tail.ln_1p()),
@@ -113,7 +136,10 @@ mod tests {
 
     #[test]
     fn terms_match_the_textbook_and_survive_extremes() {
-        let costs = Costs { positive: 2.0, negative: 0.5 };
+        let costs = Costs {
+            positive: 2.0,
+            negative: 0.5,
+        };
         for logit in [-3.0_f64, -0.1, 0.0, 0.7, 12.0] {
             let p = 1.0 / (1.0 + (-logit).exp());
             let up = costs.terms(logit, true);
@@ -127,7 +153,9 @@ mod tests {
         for logit in [-1e300, -800.0, 800.0, 1e300] {
             for label in [false, true] {
                 let terms = costs.terms(logit, label);
-                assert!(terms.loss.is_finite() && terms.slope.is_finite() && terms.curvature >= 0.0);
+                assert!(
+                    terms.loss.is_finite() && terms.slope.is_finite() && terms.curvature >= 0.0
+                );
             }
         }
     }
@@ -136,7 +164,10 @@ mod tests {
     fn dot_of_every_length() {
         for length in 0..40 {
             let a: Vec<f64> = (0..length).map(f64::from).collect();
-            assert_eq!(dot(&a, &vec![2.0; a.len()]), f64::from(length * (length - 1)));
+            assert_eq!(
+                dot(&a, &vec![2.0; a.len()]),
+                f64::from(length * (length - 1))
+            );
         }
     }
 }

@@ -16,7 +16,14 @@ pub struct Score {
 impl Score {
     fn of(logit: f64) -> Self {
         let tail = (-logit.abs()).exp();
-        Self { logit, probability: if logit >= 0.0 { 1.0 / (1.0 + tail) } else { tail / (1.0 + tail) } }
+        Self {
+            logit,
+            probability: if logit >= 0.0 {
+                1.0 / (1.0 + tail)
+            } else {
+                tail / (1.0 + tail)
+            },
+        }
     }
 
     /// The predicted label: `logit > 0`.
@@ -33,9 +40,17 @@ impl Fit {
     pub fn scores(&self, embeddings: &[f32]) -> Result<Vec<Score>, ProbeError> {
         let expected = self.weights.len();
         if expected == 0 || !embeddings.len().is_multiple_of(expected) {
-            return Err(ProbeError::Width { expected, values: embeddings.len() });
+            return Err(ProbeError::Width {
+                expected,
+                values: embeddings.len(),
+            });
         }
-        Ok(crate::host::logits(embeddings, &self.weights, self.intercept)?.into_iter().map(Score::of).collect())
+        Ok(
+            crate::host::logits(embeddings, &self.weights, self.intercept)?
+                .into_iter()
+                .map(Score::of)
+                .collect(),
+        )
     }
 }
 
@@ -49,6 +64,6 @@ mod tests {
         assert!(!tie.label() && tie.probability == 0.5);
         assert_eq!(Score::of(-1e6).probability, 0.0);
         assert_eq!(Score::of(1e6).probability, 1.0);
-        assert!((Score::of(2.0).probability + Score::of(-2.0).probability - 1.0).abs() < 1e-16);
+        assert!((Score::of(2.0).probability + Score::of(-2.0).probability - 1.0).abs() < 1e-15);
     }
 }

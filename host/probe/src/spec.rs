@@ -23,22 +23,38 @@ pub struct ProbeSpec {
 
 impl Default for ProbeSpec {
     fn default() -> Self {
-        Self { c: 1.0, balanced: true, tolerance: 1e-10, max_iterations: 200 }
+        Self {
+            c: 1.0,
+            balanced: true,
+            tolerance: 1e-10,
+            max_iterations: 200,
+        }
     }
 }
 
 impl ProbeSpec {
     /// The default with `c_i = 1`, the unweighted probe.
     pub fn unweighted() -> Self {
-        Self { balanced: false, ..Self::default() }
+        Self {
+            balanced: false,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), ProbeError> {
         if !(self.c > 0.0 && self.c.is_finite()) {
-            return Err(ProbeError::Setting { name: "c", range: "above 0 and finite", found: self.c });
+            return Err(ProbeError::Setting {
+                name: "c",
+                range: "above 0 and finite",
+                found: self.c,
+            });
         }
         if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
-            return Err(ProbeError::Setting { name: "tolerance", range: "0 or more and finite", found: self.tolerance });
+            return Err(ProbeError::Setting {
+                name: "tolerance",
+                range: "0 or more and finite",
+                found: self.tolerance,
+            });
         }
         Ok(())
     }
@@ -63,17 +79,35 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         for c in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let spec = ProbeSpec { c, ..ProbeSpec::default() };
-            assert!(matches!(spec.check(), Err(ProbeError::Setting { name: "c", .. })));
+            let spec = ProbeSpec {
+                c,
+                ..ProbeSpec::default()
+            };
+            assert!(matches!(
+                spec.check(),
+                Err(ProbeError::Setting { name: "c", .. })
+            ));
         }
         for tolerance in [-1e-3, f64::NAN, f64::INFINITY] {
-            let spec = ProbeSpec { tolerance, ..ProbeSpec::default() };
-            assert!(matches!(spec.check(), Err(ProbeError::Setting { name: "tolerance", .. })));
+            let spec = ProbeSpec {
+                tolerance,
+                ..ProbeSpec::default()
+            };
+            assert!(matches!(
+                spec.check(),
+                Err(ProbeError::Setting {
+                    name: "tolerance",
+                    ..
+                })
+            ));
         }
     }
 
     #[test]
     fn status_is_a_plain_word_in_json() {
-        assert_eq!(serde_json::to_string(&Status::IterationLimit).unwrap(), "\"iteration_limit\"");
+        assert_eq!(
+            serde_json::to_string(&Status::IterationLimit).unwrap(),
+            "\"iteration_limit\""
+        );
     }
 }

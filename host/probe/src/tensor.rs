@@ -18,18 +18,31 @@ pub(crate) struct TensorObjective<'a> {
 
 impl<'a> TensorObjective<'a> {
     pub fn new(features: &'a Features, labels: &'a [bool], costs: Costs) -> Self {
-        Self { features, labels, costs, latest: vec![0.0; labels.len()], settled: None }
+        Self {
+            features,
+            labels,
+            costs,
+            latest: vec![0.0; labels.len()],
+            settled: None,
+        }
     }
 
     fn column(&self, values: &[f64]) -> Result<Tensor, ProbeError> {
-        Ok(Tensor::from_slice(values, (values.len(), 1), self.features.values.device())?)
+        Ok(Tensor::from_slice(
+            values,
+            (values.len(), 1),
+            self.features.values.device(),
+        )?)
     }
 }
 
 impl Objective for TensorObjective<'_> {
     fn evaluate(&mut self, point: &mut Point) -> Result<(), ProbeError> {
         let z = &self.features.values;
-        let products: Vec<f64> = z.matmul(&self.column(&point.weights)?)?.flatten_all()?.to_vec1()?;
+        let products: Vec<f64> = z
+            .matmul(&self.column(&point.weights)?)?
+            .flatten_all()?
+            .to_vec1()?;
         let rows = products.len();
         let (mut loss, mut slope, mut curvature) = (0.0, 0.0, 0.0);
         // Row i holds its slope and its curvature: one product with the transpose then gives both sums.
@@ -54,11 +67,24 @@ impl Objective for TensorObjective<'_> {
         Ok(())
     }
 
-    fn curvature(&mut self, direction: &[f64], shift: f64, _: Precision, out: &mut [f64]) -> Result<(), ProbeError> {
+    fn curvature(
+        &mut self,
+        direction: &[f64],
+        shift: f64,
+        _: Precision,
+        out: &mut [f64],
+    ) -> Result<(), ProbeError> {
         let z = &self.features.values;
-        let curvatures = self.settled.as_ref().expect("a point was settled before its curvature was asked for");
+        let curvatures = self
+            .settled
+            .as_ref()
+            .expect("a point was settled before its curvature was asked for");
         let centred = (z.matmul(&self.column(direction)?)? - shift)?;
-        let sums: Vec<f64> = z.t()?.matmul(&(centred * curvatures)?)?.flatten_all()?.to_vec1()?;
+        let sums: Vec<f64> = z
+            .t()?
+            .matmul(&(centred * curvatures)?)?
+            .flatten_all()?
+            .to_vec1()?;
         out.fill(0.0);
         add_scaled(out, 1.0, &sums);
         Ok(())

@@ -2,7 +2,7 @@
 //! products and sums in a fixed order, rounded to f32 once. Owns no expectations.
 
 /// The parameters of one data set.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
 pub struct Recipe {
     pub rows: usize,
     pub width: usize,
@@ -33,7 +33,9 @@ fn bell(seed: u64, count: usize) -> Vec<f64> {
     let start = mix(seed);
     let value = |index: u64| {
         let hash = mix(start.wrapping_add(index));
-        let sum: i64 = (0..4).map(|part| i64::from((hash >> (16 * part)) as u16)).sum();
+        let sum: i64 = (0..4)
+            .map(|part| i64::from((hash >> (16 * part)) as u16))
+            .sum();
         (sum - 2 * 65535) as f64 / 32768.0
     };
     (0..count as u64).map(value).collect()
@@ -42,7 +44,12 @@ fn bell(seed: u64, count: usize) -> Vec<f64> {
 impl Recipe {
     /// Row-major embeddings and labels.
     pub fn make(&self) -> (Vec<f32>, Vec<bool>) {
-        let Self { rows, width, factors, .. } = *self;
+        let Self {
+            rows,
+            width,
+            factors,
+            ..
+        } = *self;
         let latent = bell(self.seed, rows * factors);
         let noise = bell(self.seed + 1, rows * width);
         let mean = bell(self.seed + 2, width);
