@@ -73,7 +73,12 @@ impl Module {
         let guest = Mapper::instantiate(&mut session.store, &self.component, &linker);
         match guest {
             Ok(guest) => session.guest = Some(guest),
-            Err(error) if error.downcast_ref::<Trap>().is_none() && session.store.data().denied.is_none() => {
+            // Neither the guest nor a limit: the component lacks what the contract asks of it.
+            Err(error)
+                if error.downcast_ref::<Trap>().is_none()
+                    && session.store.data().denied.is_none()
+                    && !format!("{error:#}").contains("resource limit exceeded") =>
+            {
                 let text = text::quote(&format!("{error:#}"), self.limits.message_chars);
                 return Err(session.fault(MapperFault::Contract(text)));
             }
@@ -286,5 +291,27 @@ fn tick(engine: &Engine) {
     if let Err(error) = spawned {
         // Fuel still bounds every call.
         tracing::warn!("no clock for mappers: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_trap_the_instance_is_dead() {
+        let bytes = include_bytes!("../../../datasets-wasm/dist/test/hostile.wasm");
+        let limits = Limits { fuel_per_call: 20_000_000, ..Limits::default() };
+        let module = Module::load("hostile", bytes, &limits, None).unwrap();
+        let (mut session, _) = module.start().unwrap();
+        let error = session.open(&[("misdeed".into(), "loop-open".into())]).unwrap_err();
+        assert!(matches!(error, DatasetError::Mapper { fault: MapperFault::Fuel { .. }, .. }), "{error}");
+        for _ in 0..2 {
+            let error = session.finish().unwrap_err();
+            assert_eq!(error.to_string(), "Mapper `hostile` 6.6.6 is dead: an earlier call ended it");
+        }
+        let (mut fresh, _) = module.start().unwrap();
+        fresh.open(&[]).unwrap().unwrap();
+        fresh.finish().unwrap().unwrap();
     }
 }

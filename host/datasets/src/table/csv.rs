@@ -165,9 +165,15 @@ impl CsvTable {
         let (mut quoted, mut started, mut seen) = (false, false, 0);
         loop {
             let start = self.pending.len();
-            let piece = self.text.next()?;
+            let mut piece = self.text.next()?;
             if piece.is_empty() {
                 break;
+            }
+            if !started {
+                // Any number of empty lines may come first: they are counted, not kept.
+                let empty = piece.iter().take_while(|byte| **byte == b'\n').count();
+                self.line += empty as u64;
+                piece = &piece[empty..];
             }
             self.pending.extend_from_slice(piece);
             let mut ended = false;

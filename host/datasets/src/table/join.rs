@@ -182,9 +182,109 @@ impl Partners {
             unused,
         }))
     }
+}
 
-    /// The table's id.
-    pub(crate) fn id(&self) -> &str {
-        &self.id
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::descriptor::TableSource;
+    use crate::limits::Limits;
+
+    fn table(id: &str, columns: &[&str], join: Option<Join>) -> Table {
+        let column = |name: &&str| Column { name: (*name).into(), aliases: Vec::new(), required: true };
+        Table {
+            id: id.into(),
+            source: TableSource::Csv(vec!["x.csv".into()]),
+            required: true,
+            closed: false,
+            columns: columns.iter().map(column).collect(),
+            join,
+        }
+    }
+
+    fn join(many_to_one: bool, every_primary: bool, every_secondary: bool) -> Join {
+        let keys = vec![("k1".into(), "a".into()), ("k2".into(), "b".into())];
+        Join { onto: "main".into(), keys, many_to_one, every_primary, every_secondary }
+    }
+
+    fn partners(text: &str, join: &Join, mut budget: usize) -> Result<Partners, DatasetError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.csv");
+        std::fs::write(&path, text).unwrap();
+        let secondary = table("side", &["v", "k1", "k2"], Some(join.clone()));
+        let primary = table("main", &["b", "a"], None);
+        let csv = CsvTable::open(&path, "x.csv", &secondary.columns, false, &Limits::default())?;
+        let limit = budget;
+        Partners::read(&secondary, join, &primary, csv, "x.csv", &mut budget, limit).map(|(partners, _)| partners)
+    }
+
+    /// Joins primary rows of columns `b`, `a` at lines 2, 3, ...
+    fn extend(partners: &mut Partners, rows: &[(&str, &str)]) -> Vec<Option<String>> {
+        let mut values = Vec::new();
+        for (line, (b, a)) in (2..).zip(rows) {
+            let cell = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            let mut cells = vec![cell(b), cell(a)];
+            partners.extend(&mut cells, line);
+            assert_eq!(cells.len(), 5);
+            values.push(cells[2].clone());
+        }
+        values
+    }
+
+    const SIDE: &str = "k1,k2,v\n1,2,x\n12,3,y\n1,23,z\n";
+
+    #[test]
+    fn keys_of_several_columns_do_not_run_together() {
+        let mut side = partners(SIDE, &join(false, true, true), 9999).unwrap();
+        let values = extend(&mut side, &[("23", "1"), ("3", "12"), ("2", "1")]);
+        assert_eq!(values, [Some("z".into()), Some("y".into()), Some("x".into())]);
+        let report = side.settle("main.csv").unwrap().unwrap();
+        assert_eq!((report.matched, report.without_partner, report.unused), (3, 0, 0));
+    }
+
+    #[test]
+    fn what_is_lost_or_doubled_is_counted() {
+        let settle = |join: Join, rows: &[(&str, &str)]| {
+            let mut side = partners(SIDE, &join, 9999).unwrap();
+            extend(&mut side, rows);
+            side.settle("main.csv").map(|report| report.unwrap())
+        };
+        let rows = [("2", "1"), ("2", "1"), ("2", ""), ("9", "9")];
+        assert_eq!(
+            settle(join(false, false, false), &rows).unwrap_err().to_string(),
+            "Joining `side` would give 1 rows of `main.csv` a partner that another row has; the first is at line 3"
+        );
+        assert_eq!(
+            settle(join(true, true, false), &rows).unwrap_err().to_string(),
+            "Joining `side` would lose 2 of 4 rows of `main.csv`, which have no partner; the first is at line 4"
+        );
+        assert_eq!(
+            settle(join(true, false, true), &rows).unwrap_err().to_string(),
+            "Joining `side` would lose 2 of its 3 rows, which no row of `main.csv` asks for; the first is at line 3"
+        );
+        let report = settle(join(true, false, false), &rows).unwrap();
+        assert_eq!((report.matched, report.without_partner, report.unused), (2, 2, 2));
+    }
+
+    #[test]
+    fn doubled_keys_blank_keys_and_bounds() {
+        let message = |text: &str, budget| {
+            partners(text, &join(true, false, false), budget).err().expect("expected an error").to_string()
+        };
+        assert_eq!(
+            message("k1,k2,v\n1,2,x\n1,2,x\n1,2,z\n", 9999),
+            "Cannot join `x.csv` onto `main`: 2 rows of it share their key with another, which would double rows; the \
+             first is at line 3"
+        );
+        assert_eq!(message("k1,k2,v\n1,,x\n", 9999), "`x.csv` line 2 has no value in the key column `k2`");
+        assert_eq!(message(SIDE, 100), "The tables to join onto `main` are too large: over 100 bytes");
+    }
+
+    #[test]
+    fn an_absent_table_gives_blanks_and_no_report() {
+        let join = join(false, true, true);
+        let mut side = Partners::absent(&table("side", &["v", "k1", "k2"], Some(join.clone())), &join);
+        assert_eq!(extend(&mut side, &[("2", "1")]), [None]);
+        assert_eq!(side.settle("main.csv").unwrap(), None);
     }
 }

@@ -37,9 +37,8 @@ fn compiled_mappers_are_cached_and_give_the_same() {
     let mut first = None;
     for _ in 0..2 {
         let mapped = focus_datasets::map_dataset(&mapper, data.path(), &limits, Some(&folder)).unwrap();
-        let entries = std::fs::read_dir(&folder).unwrap().count();
-        assert!(entries > 0);
-        assert_eq!(*first.get_or_insert((mapped.clone(), entries)), (mapped, entries));
+        assert!(std::fs::read_dir(&folder).unwrap().count() > 0);
+        assert_eq!(*first.get_or_insert(mapped.clone()), mapped);
     }
     // A file where the folder should be costs the cache, not the run.
     cache.file("blocked", "");

@@ -47,7 +47,7 @@ fn folder(grading: &str, localization: &str, rest: impl Fn(&str) -> String) -> D
 }
 
 fn plain() -> Data {
-    folder(GRADING, LOCALIZATION, Into::into)
+    folder(GRADING, LOCALIZATION, str::to_owned)
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn mirrors_spell_folders_in_other_ways() {
 
 #[test]
 fn no_localization_no_landmarks() {
-    let mapped = map("idrid.wasm", folder(GRADING, "elsewhere", Into::into).path()).unwrap();
+    let mapped = map("idrid.wasm", folder(GRADING, "elsewhere", str::to_owned).path()).unwrap();
     assert_eq!(mapped.records.len(), 6);
     assert!(mapped.records.iter().all(|record| record.landmarks.is_empty()));
     assert_eq!(mapped.absent.len(), 4);

@@ -62,7 +62,9 @@ pub fn map_with(
     let options: Vec<(String, String)> = options.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
     let mapper = mapper(file);
     let mut records = Vec::new();
-    let job = Job { mapper: &mapper, data, options: &options, limits, cache: None };
+    // Compiling is most of a run's time; the cache is shared by all tests.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mappers");
+    let job = Job { mapper: &mapper, data, options: &options, limits, cache: Some(&cache) };
     let summary = map_stream(&job, &mut |batch| {
         records.extend(batch);
         Ok(())
