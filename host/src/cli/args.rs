@@ -219,7 +219,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct WorkerArgs {
     /// Number of the inherited socket.
     #[arg(long)]
-    pub(crate) fd: i32,
+    pub(crate) socket_fd: i32,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

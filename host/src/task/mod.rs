@@ -45,7 +45,6 @@ pub struct Task {
 }
 
 /// Every task of this build; a task is added by adding a file.
-#[expect(unsafe_code, reason = "linkme places the slice in a linker section")]
 #[distributed_slice]
 pub static TASKS: [Task];
 

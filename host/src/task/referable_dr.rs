@@ -3,6 +3,7 @@
 use super::{TASKS, Task};
 use linkme::distributed_slice;
 
+#[expect(unsafe_code, reason = "linkme places the element in a linker section")]
 #[distributed_slice(TASKS)]
 static TASK: Task = Task {
     id: "referable_dr",

@@ -1,0 +1,232 @@
+//! One cell: counts, exclusions, and every metric in every track that applies.
+
+use super::AS_PUBLISHED_SUFFIX;
+use crate::eval::method;
+use crate::task::Track;
+use focus_metrics::{MetricError, MetricValue, Scored, metrics};
+use focus_store::{CellKey, Fold, MetricRow, Outcome, PredictionRow, Predictions};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Whether a cell's numbers may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellStatus {
+    /// They may.
+    Ok,
+    /// More of its test images failed than the error budget allows.
+    Failed,
+}
+
+/// A cell's counts and metrics.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellAnalysis {
+    /// Which cell.
+    pub cell: CellKey,
+    /// Usable or not.
+    pub status: CellStatus,
+    /// Images the method was fitted on.
+    pub train: usize,
+    /// Test images with a known label.
+    pub test: usize,
+    /// Of these, without an answer, by `outcome:reason`.
+    pub excluded: BTreeMap<String, usize>,
+    /// Per track.
+    pub tracks: Vec<TrackAnalysis>,
+}
+
+/// A cell in one track.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TrackAnalysis {
+    /// Which track.
+    pub track: Track,
+    /// Test images behind the metrics.
+    pub n: usize,
+    /// Of these, positive.
+    pub n_pos: usize,
+    /// Of these, negative.
+    pub n_neg: usize,
+    /// In the order of the metrics' listing.
+    pub metrics: Vec<MetricEntry>,
+}
+
+/// One metric's value, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MetricEntry {
+    /// The metric's id.
+    pub id: &'static str,
+    /// The value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Why it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<&'static str>,
+    /// A warning about the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<&'static str>,
+}
+
+/// The cell's analysis. `error_budget`: share of labelled test images that may lack an answer.
+pub fn analyse(predictions: &Predictions, error_budget: f64) -> Result<CellAnalysis, MetricError> {
+    let tracks = tracks_of(predictions);
+    let label = |row: &PredictionRow| if tracks[0] == Track::Corrected { row.label } else { row.published_label };
+    let test: Vec<_> = predictions.fold(Fold::Test).filter(|row| label(row).is_some()).collect();
+    let mut excluded = BTreeMap::new();
+    for row in test.iter().filter(|row| row.outcome != Outcome::Ok) {
+        let reason = row.reason.as_deref().unwrap_or("unknown");
+        *excluded.entry(format!("{}:{reason}", row.outcome.as_str())).or_insert(0) += 1;
+    }
+    let failed: usize = excluded.values().sum();
+    let over = failed as f64 > error_budget * test.len() as f64;
+    Ok(CellAnalysis {
+        cell: predictions.cell.clone(),
+        status: if over { CellStatus::Failed } else { CellStatus::Ok },
+        train: predictions.fold(Fold::Train).filter(|row| row.outcome == Outcome::Ok).count(),
+        test: test.len(),
+        excluded,
+        tracks: tracks.iter().map(|&track| in_track(predictions, track)).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Corrected always; as published where the method belongs to that track and every label is the same there. A cell fitted
+/// on the published labels, because they differ, is of that track alone.
+fn tracks_of(predictions: &Predictions) -> Vec<Track> {
+    let name = predictions.cell.method.as_str();
+    if name.ends_with(AS_PUBLISHED_SUFFIX) {
+        return vec![Track::AsPublished];
+    }
+    let published = method::all().iter().any(|m| m.id == name && m.tracks.contains(&Track::AsPublished));
+    let same = predictions.rows.iter().all(|row| row.label == row.published_label);
+    if published && same { Track::ALL.to_vec() } else { vec![Track::Corrected] }
+}
+
+fn in_track(predictions: &Predictions, track: Track) -> Result<TrackAnalysis, MetricError> {
+    let (mut labels, mut predicted, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    for row in predictions.fold(Fold::Test) {
+        let label = match track {
+            Track::Corrected => row.label,
+            Track::AsPublished => row.published_label,
+        };
+        if let (Some(label), Some(decision), Some(score)) = (label, row.predicted, row.score) {
+            labels.push(label);
+            predicted.push(decision);
+            scores.push(score);
+        }
+    }
+    let scored = Scored::new(&labels, &predicted, &scores)?;
+    let entries = metrics()
+        .into_iter()
+        .filter(|spec| track == Track::Corrected || spec.as_published)
+        .map(|spec| match spec.compute(&scored) {
+            MetricValue::Value { value, flag } => MetricEntry { id: spec.id, value: Some(value), missing: None, flag },
+            MetricValue::Missing(missing) => {
+                MetricEntry { id: spec.id, value: None, missing: Some(missing.name()), flag: None }
+            }
+        })
+        .collect();
+    let n_pos = labels.iter().filter(|label| **label).count();
+    Ok(TrackAnalysis { track, n: labels.len(), n_pos, n_neg: labels.len() - n_pos, metrics: entries })
+}
+
+/// The long form for `metrics.parquet`.
+pub fn metric_rows(cells: &[CellAnalysis]) -> Vec<MetricRow> {
+    let mut rows = Vec::new();
+    for cell in cells {
+        for track in &cell.tracks {
+            rows.extend(track.metrics.iter().map(|entry| MetricRow {
+                cell: cell.cell.clone(),
+                track: track.track.name().into(),
+                subset: "test".into(),
+                metric: entry.id.into(),
+                value: entry.value,
+                missing: entry.missing.map(str::to_owned),
+                ci_low: None,
+                ci_high: None,
+                p_value: None,
+                flags: entry.flag.iter().map(|flag| (*flag).to_owned()).collect(),
+                n: track.n as u32,
+                n_pos: track.n_pos as u32,
+                n_neg: track.n_neg as u32,
+            }));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(sample: u32, fold: Fold, label: Option<bool>, score: Option<f64>) -> PredictionRow {
+        PredictionRow {
+            sample,
+            id: format!("s{sample}"),
+            fold,
+            split: None,
+            patient: None,
+            label,
+            published_label: label,
+            score,
+            predicted: score.map(|s| s > 0.5),
+            outcome: if score.is_some() { Outcome::Ok } else { Outcome::ModelError },
+            reason: score.is_none().then(|| "crash".into()),
+            text: None,
+        }
+    }
+
+    fn cell(method: &str, rows: Vec<PredictionRow>) -> Predictions {
+        Predictions::new(CellKey::new("d", "binary_dr", method, "m"), rows, vec![]).expect("valid rows")
+    }
+
+    #[test]
+    fn unknown_labels_and_failures_leave_the_metrics_but_not_the_count() {
+        let rows = vec![
+            row(0, Fold::Train, Some(true), Some(0.9)),
+            row(1, Fold::Test, Some(true), Some(0.8)),
+            row(2, Fold::Test, Some(false), Some(0.3)),
+            row(3, Fold::Test, None, Some(0.99)),
+            row(4, Fold::Test, Some(false), None),
+        ];
+        let found = analyse(&cell("linear_probing", rows), 0.5).expect("analyses");
+        assert_eq!((found.train, found.test), (1, 3));
+        assert_eq!(found.excluded, BTreeMap::from([("model_error:crash".into(), 1)]));
+        assert_eq!(found.status, CellStatus::Ok);
+        assert_eq!(found.tracks.iter().map(|t| t.track).collect::<Vec<_>>(), Track::ALL);
+        assert_eq!((found.tracks[0].n, found.tracks[0].n_pos), (2, 1));
+        let auroc = found.tracks[0].metrics.iter().find(|m| m.id == "auroc").expect("there");
+        assert_eq!(auroc.value, Some(1.0));
+    }
+
+    #[test]
+    fn too_many_failures_fail_the_cell() {
+        let rows = vec![
+            row(1, Fold::Test, Some(true), Some(0.8)),
+            row(2, Fold::Test, Some(false), None),
+        ];
+        assert_eq!(analyse(&cell("linear_probing", rows), 0.49).expect("analyses").status, CellStatus::Failed);
+    }
+
+    #[test]
+    fn a_cell_whose_labels_differ_is_not_called_published() {
+        let mut rows = vec![
+            row(1, Fold::Test, Some(true), Some(0.8)),
+            row(2, Fold::Test, Some(false), Some(0.3)),
+        ];
+        rows[1].label = None;
+        let tracks = |method: &str, rows: Vec<PredictionRow>| -> Vec<Track> {
+            analyse(&cell(method, rows), 0.0).expect("analyses").tracks.iter().map(|t| t.track).collect()
+        };
+        assert_eq!(tracks("linear_probing", rows.clone()), [Track::Corrected]);
+        assert_eq!(tracks("linear_probing+as_published", rows), [Track::AsPublished]);
+        let same = vec![row(1, Fold::Test, Some(true), Some(0.8))];
+        assert_eq!(tracks("linear_probing_unweighted", same), [Track::Corrected]);
+    }
+
+    #[test]
+    fn one_class_is_said_not_averaged() {
+        let found = analyse(&cell("linear_probing", vec![row(1, Fold::Test, Some(true), Some(0.8))]), 0.0).expect("analyses");
+        let auroc = found.tracks[0].metrics.iter().find(|m| m.id == "auroc").expect("there");
+        assert_eq!((auroc.value, auroc.missing), (None, Some("one_class")));
+        assert_eq!(metric_rows(&[found]).iter().filter(|r| r.metric == "auroc").count(), 2);
+    }
+}

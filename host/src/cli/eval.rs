@@ -1,0 +1,64 @@
+//! `focus-host eval`.
+
+use super::CommandResult;
+use super::args::EvalArgs;
+use super::failure::{Code, Failure};
+use super::output::Output;
+use crate::analysis::CellStatus;
+use crate::config::{EvalConfig, Folders, WorkerConfig};
+use crate::{doctor, eval, plugins, report};
+use std::process::ExitCode;
+use std::time::Duration;
+
+pub(crate) fn run(args: &EvalArgs, out: &Output) -> CommandResult {
+    let config = config(args)?;
+    let progress = out.progress();
+    let outcome = eval::run(&config, &progress)?;
+    let form = if out.json() { "json" } else { "text" };
+    let text = report::render(&outcome.report, form)
+        .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
+    out.result(&text)?;
+    out.note(&format!("run          {}", outcome.folder.display()));
+    let failed = outcome.report.cells.iter().any(|cell| cell.analysis.status == CellStatus::Failed);
+    Ok(if failed || outcome.report.cells.is_empty() { ExitCode::from(Code::CellFailed as u8) } else { ExitCode::SUCCESS })
+}
+
+fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
+    let folders = Folders::from_environment();
+    let plugin = plugins::find(&args.plugin, &folders)
+        .map_err(|error| Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint())))?;
+    Ok(EvalConfig {
+        plugin,
+        model: args.model.clone(),
+        settings: args.settings.iter().cloned().collect(),
+        weights: args.weights.clone(),
+        dataset: args.dataset.clone(),
+        data: args.data.clone(),
+        tasks: args.tasks.clone(),
+        methods: args.methods.clone(),
+        limit: args.limit,
+        out: args.out.clone(),
+        device: args.device.clone(),
+        dtype: args.dtype.clone(),
+        error_budget: args.error_budget,
+        worker: worker(&args.worker),
+        cache: !args.no_cache,
+        folders,
+    })
+}
+
+/// The worker's options with this machine's defaults filled in.
+pub(super) fn worker(args: &super::args::WorkerOptions) -> WorkerConfig {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    WorkerConfig {
+        in_process: args.in_process,
+        sandbox: !args.no_sandbox,
+        allow_network: args.allow_network.clone(),
+        load_timeout: Duration::from_secs(args.load_timeout),
+        open_timeout: Duration::from_secs(args.open_timeout),
+        batch_timeout: Duration::from_secs(args.batch_timeout),
+        memory: args.worker_memory.map_or_else(doctor::worker_memory, |mib| mib << 20),
+        max_restarts: args.max_restarts,
+        threads: args.threads.unwrap_or(threads).max(1),
+    }
+}

@@ -1,0 +1,197 @@
+//! Every wanted task with every wanted method: from stored answers to stored predictions. Pure computing; repeatable from the
+//! run folder alone, which is how `verify` checks it.
+
+use super::EvalError;
+use super::method::{FitSummary, Method, MethodInput, Scored};
+use crate::analysis::AS_PUBLISHED_SUFFIX;
+use crate::task::Track;
+use focus_probe::{Device, ProbeError};
+use focus_store::{AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records, StoreError};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// File name in the run folder of the list of cells.
+pub const CELLS_FILE: &str = "cells.json";
+
+/// A cell of the run: how its fit went, or why there is no prediction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellRecord {
+    /// Which cell.
+    pub cell: CellKey,
+    /// How the fit went.
+    pub fit: Option<FitSummary>,
+    /// Why the cell has no predictions.
+    pub skipped: Option<String>,
+}
+
+/// All answers of one model, in memory: `dim` values an answered image.
+#[derive(Debug)]
+pub struct Embeddings {
+    dim: usize,
+    values: Vec<f32>,
+    /// By sample: its place in `values`, or outcome and reason.
+    answers: BTreeMap<u32, Result<usize, (Outcome, String)>>,
+}
+
+impl Embeddings {
+    /// Read them all.
+    pub fn read(file: &AnswerFile) -> Result<Self, StoreError> {
+        let dim = file.dim();
+        let (mut values, mut answers) = (Vec::new(), BTreeMap::new());
+        for batch in file.batches()? {
+            let batch = batch?;
+            for row in 0..batch.len() {
+                let answer = match batch.embedding(row) {
+                    Some(embedding) => {
+                        values.extend_from_slice(embedding);
+                        Ok(values.len() / dim - 1)
+                    }
+                    None => Err((batch.outcome(row), batch.reason(row).unwrap_or_default().to_owned())),
+                };
+                answers.insert(batch.samples()[row], answer);
+            }
+        }
+        Ok(Self { dim, values, answers })
+    }
+
+    fn gather(&self, places: &[usize]) -> Vec<f32> {
+        places.iter().flat_map(|at| &self.values[at * self.dim..(at + 1) * self.dim]).copied().collect()
+    }
+}
+
+/// What the cells are computed from.
+pub struct CellInputs<'a> {
+    /// Records and labels.
+    pub records: &'a Records,
+    /// The samples that were asked about.
+    pub asked: &'a BTreeSet<u32>,
+    /// The answers.
+    pub embeddings: &'a Embeddings,
+    /// The dataset's id.
+    pub dataset: &'a str,
+    /// The model's id.
+    pub model: &'a str,
+    /// Where to compute.
+    pub device: &'a Device,
+}
+
+/// Compute every cell; `store` gets each one's predictions as they come.
+pub fn compute_cells(
+    inputs: &CellInputs<'_>,
+    tasks: &[String],
+    methods: &[&Method],
+    store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
+) -> Result<Vec<CellRecord>, EvalError> {
+    let mut cells = Vec::new();
+    for task in tasks {
+        let differ = inputs.asked.iter().any(|sample| {
+            let record = &inputs.records.rows[*sample as usize];
+            record.labels.get(task) != record.published_labels.get(task)
+        });
+        for method in methods {
+            let key = |suffix: &str| {
+                CellKey::new(inputs.dataset, task, &format!("{}{suffix}", method.id), inputs.model)
+            };
+            cells.push(cell(inputs, task, method, key(""), Track::Corrected, store)?);
+            if differ && method.tracks.contains(&Track::AsPublished) {
+                cells.push(cell(inputs, task, method, key(AS_PUBLISHED_SUFFIX), Track::AsPublished, store)?);
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// The rows of one fold: records, and where their embeddings are.
+#[derive(Default)]
+struct FoldRows {
+    samples: Vec<u32>,
+    places: Vec<usize>,
+    labels: Vec<bool>,
+    failed: Vec<(u32, Outcome, String)>,
+}
+
+fn cell(
+    inputs: &CellInputs<'_>,
+    task: &str,
+    method: &Method,
+    key: CellKey,
+    track: Track,
+    store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
+) -> Result<CellRecord, EvalError> {
+    let (train, test) = (fold_rows(inputs, task, track, Fold::Train), fold_rows(inputs, task, track, Fold::Test));
+    if test.samples.is_empty() && test.failed.is_empty() {
+        return Ok(CellRecord { cell: key, fit: None, skipped: Some("no test image has a known label".into()) });
+    }
+    let input = MethodInput {
+        dim: inputs.embeddings.dim,
+        train: &inputs.embeddings.gather(&train.places),
+        train_labels: &train.labels,
+        test: &inputs.embeddings.gather(&test.places),
+        device: inputs.device,
+    };
+    let output = match (method.run)(&input) {
+        Ok(output) => output,
+        Err(error @ (ProbeError::OneClass { .. } | ProbeError::NoRows)) => {
+            return Ok(CellRecord { cell: key, fit: None, skipped: Some(error.to_string()) });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut rows = Vec::new();
+    for (fold, side, scored) in [(Fold::Train, &train, &output.train), (Fold::Test, &test, &output.test)] {
+        let answered = side.samples.iter().zip(scored).map(|(sample, scored)| (*sample, Outcome::Ok, None, Some(*scored)));
+        let failed = side.failed.iter().map(|(sample, outcome, reason)| (*sample, *outcome, Some(reason.clone()), None));
+        rows.extend(answered.chain(failed).map(|(sample, outcome, reason, scored)| {
+            prediction(sample, &inputs.records.rows[sample as usize], task, fold, outcome, reason, scored)
+        }));
+    }
+    store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
+    Ok(CellRecord { cell: key, fit: output.fit, skipped: None })
+}
+
+fn fold_rows(inputs: &CellInputs<'_>, task: &str, track: Track, fold: Fold) -> FoldRows {
+    let mut rows = FoldRows::default();
+    for sample in inputs.asked {
+        let record = &inputs.records.rows[*sample as usize];
+        let labels = match track {
+            Track::Corrected => &record.labels,
+            Track::AsPublished => &record.published_labels,
+        };
+        let (Some(label), true) = (labels.get(task), record.split.as_deref() == Some(fold.as_str())) else { continue };
+        match inputs.embeddings.answers.get(sample) {
+            Some(Ok(place)) => {
+                rows.samples.push(*sample);
+                rows.places.push(*place);
+                rows.labels.push(*label);
+            }
+            Some(Err((outcome, reason))) => rows.failed.push((*sample, *outcome, reason.clone())),
+            None => rows.failed.push((*sample, Outcome::ModelError, "no_answer".into())),
+        }
+    }
+    rows
+}
+
+fn prediction(
+    sample: u32,
+    record: &Record,
+    task: &str,
+    fold: Fold,
+    outcome: Outcome,
+    reason: Option<String>,
+    scored: Option<Scored>,
+) -> PredictionRow {
+    PredictionRow {
+        sample,
+        id: record.id.clone(),
+        fold,
+        split: record.split.clone(),
+        patient: record.patient.clone(),
+        label: record.labels.get(task).copied(),
+        published_label: record.published_labels.get(task).copied(),
+        score: scored.map(|s| s.score),
+        predicted: scored.map(|s| s.predicted),
+        outcome,
+        reason,
+        text: None,
+    }
+}

@@ -1,0 +1,64 @@
+//! What a report says about the model and the dataset of a run: stored as `facts.json`, so that a run folder explains itself.
+
+use focus_plugin_abi::v1::message::{ModelDescriptor, OpenedModel};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// File name in the run folder.
+pub const FACTS_FILE: &str = "facts.json";
+
+/// Model, plugin and dataset of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// The model's card.
+    pub model: ModelDescriptor,
+    /// The model as opened.
+    pub opened: OpenedModel,
+    /// The plugin file.
+    pub plugin: PluginFacts,
+    /// Key of the pixels given to the model.
+    pub preprocessing: String,
+    /// The dataset.
+    pub dataset: DatasetFacts,
+}
+
+/// The plugin file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PluginFacts {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// `sha256:hex` of the dylib.
+    pub digest: String,
+    /// What of the sandbox was in force, in words.
+    pub sandbox: Vec<String>,
+}
+
+/// The dataset as mapped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetFacts {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Licence of the data.
+    pub licence: String,
+    /// How to cite it.
+    pub citation: String,
+    /// The mapper's version.
+    pub mapper_version: String,
+    /// Digest of the mapper component.
+    pub mapper_digest: String,
+    /// Label rows read.
+    pub rows: u64,
+    /// Rows dropped, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Rows whose image file is not there.
+    pub missing_images: u64,
+    /// Image files that no row names.
+    pub unlisted_images: u64,
+}

@@ -1,0 +1,92 @@
+//! How a model's answers become scores: one file a method, gathered in a slice. Knows embeddings and labels; no files, no images.
+
+mod linear_probing;
+
+use crate::task::Track;
+use focus_plugin_abi::v1::message::InterfaceName;
+use focus_probe::{Device, ProbeError};
+use linkme::distributed_slice;
+
+/// One method of the benchmark.
+#[derive(Debug)]
+pub struct Method {
+    /// Stable id: `linear_probing`.
+    pub id: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// Place in listings.
+    pub order: u32,
+    /// What the model must offer.
+    pub needs: InterfaceName,
+    /// The tracks in which it is reported.
+    pub tracks: &'static [Track],
+    /// From embeddings and training labels to scores of the test images.
+    pub run: fn(&MethodInput<'_>) -> Result<MethodOutput, ProbeError>,
+}
+
+/// Every method of this build.
+#[distributed_slice]
+pub static METHODS: [Method];
+
+/// All methods in listing order.
+pub fn all() -> Vec<&'static Method> {
+    let mut methods: Vec<_> = METHODS.iter().collect();
+    methods.sort_by_key(|method| (method.order, method.id));
+    methods
+}
+
+/// What a method works on.
+#[derive(Debug)]
+pub struct MethodInput<'a> {
+    /// Values of an embedding.
+    pub dim: usize,
+    /// Row-major embeddings of the training images.
+    pub train: &'a [f32],
+    /// Their labels.
+    pub train_labels: &'a [bool],
+    /// Row-major embeddings of the test images.
+    pub test: &'a [f32],
+    /// Where to compute.
+    pub device: &'a Device,
+}
+
+/// What a method found.
+#[derive(Debug, Clone)]
+pub struct MethodOutput {
+    /// For each training image (in-sample: for checks, never for metrics).
+    pub train: Vec<Scored>,
+    /// For each test image.
+    pub test: Vec<Scored>,
+    /// How the fit went; `None` for methods without one.
+    pub fit: Option<FitSummary>,
+}
+
+/// One image's score and decision.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// Positive-class score in [0, 1].
+    pub score: f64,
+    /// Predicted label.
+    pub predicted: bool,
+}
+
+/// How a fit went: stored beside the predictions, shown in reports.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct FitSummary {
+    /// `converged`, `iteration_limit` or `stalled`.
+    pub status: focus_probe::Status,
+    /// Iterations of the optimiser.
+    pub iterations: u64,
+    /// Euclidean norm of the gradient at the end.
+    pub gradient_norm: f64,
+    /// The objective at the end.
+    pub loss: f64,
+    /// Training images.
+    pub n: u64,
+    /// Positive ones.
+    pub n_pos: u64,
+    /// Negative ones.
+    pub n_neg: u64,
+    /// Training images with an all-zero embedding.
+    pub zero_rows: u64,
+}

@@ -1,0 +1,94 @@
+//! Opening the model a configuration names: sidecar, description, choice, worker. The only room of `eval` that knows plugins are files.
+
+use super::{Advised, EvalError};
+use crate::config::{EvalConfig, WorkerConfig};
+use focus_models::{ClientOptions, DescribedPlugin, InProcessEncoder, ImageEncoder, Timeouts, WorkerClient, WorkerOptions, describe, describe_in_process};
+use focus_plugin_abi::v1::message::{InterfaceName, ModelDescriptor, OpenOptions};
+use focus_worker::Sidecar;
+use std::path::Path;
+
+/// A described plugin and the model chosen.
+pub struct Chosen {
+    /// The plugin.
+    pub plugin: DescribedPlugin,
+    /// Its model.
+    pub model: ModelDescriptor,
+    /// Network hosts granted by both the sidecar and the user.
+    pub network: Vec<String>,
+    worker: WorkerOptions,
+}
+
+/// An open encoder and what of the sandbox is in force.
+pub struct OpenEncoder {
+    /// The encoder.
+    pub encoder: Box<dyn ImageEncoder>,
+}
+
+/// How to run the worker of a plugin file, by its sidecar and the user's options.
+pub fn worker_options(library: &Path, worker: &WorkerConfig) -> Result<WorkerOptions, EvalError> {
+    let sidecar = Sidecar::read_for(library).map_err(|error| plugin_error(&error, error.hint()))?;
+    let mut options = WorkerOptions::new(library, sidecar.digest.clone());
+    options.library_paths = sidecar.library_folders(library);
+    options.network = sidecar.granted_network(&worker.allow_network);
+    options.sandbox = worker.sandbox;
+    options.memory_limit = Some(worker.memory);
+    options.timeouts = Timeouts {
+        load: worker.load_timeout,
+        describe: worker.load_timeout,
+        open: worker.open_timeout,
+        batch: worker.batch_timeout,
+    };
+    Ok(options)
+}
+
+/// Describe the plugin and choose its model.
+pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
+    let worker = worker_options(&config.plugin, &config.worker)?;
+    let plugin = if config.worker.in_process { describe_in_process(&worker)? } else { describe(&worker)? };
+    let models = &plugin.descriptor.models;
+    let known = || models.iter().map(|m| format!("`{}`", m.id)).collect::<Vec<_>>().join(", ");
+    let model = match &config.model {
+        Some(id) => models.iter().find(|model| model.id == *id).cloned().ok_or_else(|| {
+            EvalError::Request(Advised::new(
+                format!("Plugin `{}` has no model `{id}`", plugin.descriptor.name),
+                format!("Its models: {}", known()),
+            ))
+        })?,
+        None => models.first().cloned().ok_or_else(|| {
+            EvalError::Plugin(Advised::plain(format!("Plugin `{}` offers no model", plugin.descriptor.name)))
+        })?,
+    };
+    if !model.interfaces.contains(&InterfaceName::ImageEncoder) {
+        return Err(EvalError::Plugin(Advised::plain(format!(
+            "Model `{}` offers no interface that this version can evaluate: found {:?}",
+            model.id, model.interfaces
+        ))));
+    }
+    Ok(Chosen { network: worker.network.clone(), worker, plugin, model })
+}
+
+impl Chosen {
+    /// Open the model, in its worker or in this process.
+    pub fn open(&self, config: &EvalConfig) -> Result<OpenEncoder, EvalError> {
+        let open = OpenOptions {
+            model: self.model.id.clone(),
+            device: config.device.clone(),
+            dtype: config.dtype.clone(),
+            weights: config.weights.as_ref().map(|folder| folder.display().to_string()),
+            threads: config.worker.threads,
+            settings: config.settings.clone(),
+        };
+        let mut options = ClientOptions::new(self.worker.clone(), open);
+        options.max_restarts = config.worker.max_restarts;
+        let encoder: Box<dyn ImageEncoder> = if config.worker.in_process {
+            Box::new(InProcessEncoder::open(&options.worker, &options.open)?)
+        } else {
+            Box::new(WorkerClient::open(&options)?)
+        };
+        Ok(OpenEncoder { encoder })
+    }
+}
+
+fn plugin_error(error: &dyn std::error::Error, hint: Option<String>) -> EvalError {
+    EvalError::Plugin(Advised { message: error.to_string(), hint })
+}

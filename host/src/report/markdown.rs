@@ -1,0 +1,80 @@
+//! The report as Markdown: `report.md`, for papers' supplements and issue trackers.
+
+use super::{RENDERERS, Renderer, Report, table};
+use linkme::distributed_slice;
+use std::fmt::Write;
+
+#[expect(unsafe_code, reason = "linkme places the element in a linker section")]
+#[distributed_slice(RENDERERS)]
+static MARKDOWN: Renderer = Renderer { id: "markdown", file: Some("report.md"), render };
+
+fn render(report: &Report) -> String {
+    let facts = &report.facts;
+    let mut out = format!("# {} on {}\n\n", escape(&facts.model.id), escape(&facts.dataset.title));
+    if report.synthetic {
+        out.push_str("**Synthetic images: drawn by a program. Nothing here says anything about patients.**\n\n");
+    }
+    write_table(&mut out, &table::HEAD, &table::rows(report));
+    out.push('\n');
+    bullet(&mut out, "Images", &table::images_line(report));
+    for failure in table::failure_lines(report) {
+        bullet(&mut out, "Failed", &failure);
+    }
+    for note in table::note_lines(report) {
+        bullet(&mut out, "Note", &note);
+    }
+    out.push_str("\n## What was run\n\n");
+    bullet(&mut out, "Model", &format!("{}, {}", facts.model.id, facts.model.title));
+    for paper in &facts.model.papers {
+        bullet(&mut out, "Literature", paper);
+    }
+    bullet(&mut out, "Plugin", &format!("{} {}, `{}`", facts.plugin.name, facts.plugin.version, facts.plugin.digest));
+    bullet(
+        &mut out,
+        "Opened",
+        &format!(
+            "{} on {}, {} values an embedding, {} images a call",
+            facts.opened.dtype, report.device_kind, facts.opened.embedding_dim, facts.opened.batch_size
+        ),
+    );
+    bullet(&mut out, "Pixels", &format!("`{}`", facts.preprocessing));
+    if !report.permissions.is_empty() {
+        bullet(&mut out, "Permissions granted", &report.permissions.join(", "));
+    }
+    let dataset = &facts.dataset;
+    bullet(&mut out, "Dataset", &format!("{} ({}), licence {}", dataset.title, dataset.id, dataset.licence));
+    bullet(&mut out, "Citation", &dataset.citation);
+    bullet(&mut out, "Mapper", &format!("{} {}, `{}`", dataset.id, dataset.mapper_version, dataset.mapper_digest));
+    for (reason, count) in &dataset.dropped {
+        bullet(&mut out, "Rows dropped", &format!("{count}: {reason}"));
+    }
+    if dataset.missing_images > 0 {
+        bullet(&mut out, "Rows without an image file", &dataset.missing_images.to_string());
+    }
+    if dataset.unlisted_images > 0 {
+        bullet(&mut out, "Image files without a row", &dataset.unlisted_images.to_string());
+    }
+    bullet(&mut out, "Program", &format!("focus-host {}", report.tool_version));
+    out.push_str("\nn+ and n-: positive and negative test images behind the metrics. ECE: positive class, 10 equal-width bins. ");
+    out.push_str("`*`: flagged value, reason in report.json.\n");
+    out
+}
+
+fn write_table(out: &mut String, head: &[&str], rows: &[[String; 12]]) {
+    writeln!(out, "| {} |", head.join(" | ")).expect("text takes text");
+    let rule: Vec<_> = (0..head.len()).map(|i| if (3..11).contains(&i) { "---:" } else { "---" }).collect();
+    writeln!(out, "| {} |", rule.join(" | ")).expect("text takes text");
+    for row in rows {
+        let cells: Vec<_> = row.iter().map(|cell| escape(cell)).collect();
+        writeln!(out, "| {} |", cells.join(" | ")).expect("text takes text");
+    }
+}
+
+fn bullet(out: &mut String, name: &str, value: &str) {
+    writeln!(out, "* {name}: {}", escape(value)).expect("text takes text");
+}
+
+/// Names come from plugins and mappers: they must not break out of a cell or a line.
+fn escape(text: &str) -> String {
+    text.replace(['\n', '\r'], " ").replace('|', "\\|").replace('<', "&lt;")
+}

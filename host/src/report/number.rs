@@ -1,0 +1,28 @@
+//! How numbers look: fixed decimals, and words where there is no number.
+
+use crate::analysis::MetricEntry;
+
+/// Three decimals; `-` with the reason where the value is missing; `*` where it is flagged.
+pub(super) fn metric(entry: Option<&MetricEntry>) -> String {
+    match entry {
+        None => "-".into(),
+        Some(MetricEntry { value: Some(value), flag, .. }) => {
+            format!("{value:.3}{}", if flag.is_some() { "*" } else { "" })
+        }
+        Some(MetricEntry { missing, .. }) => format!("- ({})", missing.unwrap_or("unknown")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_and_flagged_values_are_not_plain_numbers() {
+        let entry = |value, missing, flag| MetricEntry { id: "f1", value, missing, flag };
+        assert_eq!(metric(Some(&entry(Some(0.8499), None, None))), "0.850");
+        assert_eq!(metric(Some(&entry(Some(0.0), None, Some("no_positives")))), "0.000*");
+        assert_eq!(metric(Some(&entry(None, Some("one_class"), None))), "- (one_class)");
+        assert_eq!(metric(None), "-");
+    }
+}

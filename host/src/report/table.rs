@@ -1,0 +1,99 @@
+//! The rows that text and Markdown tables share: one per cell and track, tracks that agree merged.
+
+use super::{CellReport, Report, number};
+use crate::analysis::{CellStatus, TrackAnalysis};
+use crate::task::Track;
+
+/// Column titles.
+pub(super) const HEAD: [&str; 12] =
+    ["task", "method", "track", "train", "n+", "n-", "AUROC", "AUPRC", "accuracy", "F1", "ECE", "fit"];
+/// The metrics behind columns 6 to 10.
+const SHOWN: [&str; 5] = ["auroc", "auprc", "accuracy", "f1", "ece"];
+
+/// All rows.
+pub(super) fn rows(report: &Report) -> Vec<[String; 12]> {
+    report.cells.iter().flat_map(cell_rows).collect()
+}
+
+fn cell_rows(cell: &CellReport) -> Vec<[String; 12]> {
+    let tracks = &cell.analysis.tracks;
+    let shown = |track: &TrackAnalysis| SHOWN.map(|id| number::metric(track.metrics.iter().find(|m| m.id == id)));
+    let agree = tracks.windows(2).all(|pair| shown(&pair[0]) == shown(&pair[1]) && pair[0].n == pair[1].n);
+    let groups: Vec<(&TrackAnalysis, String)> = if tracks.len() > 1 && agree {
+        vec![(&tracks[0], "both".into())]
+    } else {
+        tracks.iter().map(|track| (track, track.track.name().into())).collect()
+    };
+    groups.into_iter().map(|(track, name)| row(cell, track, name, shown(track))).collect()
+}
+
+fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5]) -> [String; 12] {
+    let key = &cell.analysis.cell;
+    let fit = match &cell.fit {
+        None => String::new(),
+        Some(fit) => serde_json::to_value(fit.status)
+            .ok()
+            .and_then(|word| word.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+    };
+    let fit = if cell.analysis.status == CellStatus::Failed { format!("CELL FAILED; {fit}") } else { fit };
+    let [auroc, auprc, accuracy, f1, ece] = shown;
+    [
+        key.task.clone(),
+        key.method.clone(),
+        name,
+        cell.analysis.train.to_string(),
+        track.n_pos.to_string(),
+        track.n_neg.to_string(),
+        auroc,
+        auprc,
+        accuracy,
+        f1,
+        ece,
+        fit,
+    ]
+}
+
+/// One line on where the images went.
+pub(super) fn images_line(report: &Report) -> String {
+    let splits: Vec<_> = report
+        .splits
+        .iter()
+        .map(|(split, count)| format!("{split} {} ({} asked, {} answered)", count.images, count.asked, count.answered))
+        .collect();
+    splits.join(", ")
+}
+
+/// One line per kind of failure.
+pub(super) fn failure_lines(report: &Report) -> Vec<String> {
+    let line = |f: &super::FailureCount| {
+        let more = if f.count > f.examples.len() { ", ..." } else { "" };
+        format!("{} {} ({}): {}{more}", f.count, f.outcome, f.reason, f.examples.join(", "))
+    };
+    report.failures.iter().map(line).collect()
+}
+
+/// One line per remark, exclusions of cells among them.
+pub(super) fn note_lines(report: &Report) -> Vec<String> {
+    let mut lines = report.notes.clone();
+    for cell in &report.cells {
+        if !cell.analysis.excluded.is_empty() {
+            let reasons: Vec<_> = cell.analysis.excluded.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+            lines.push(format!(
+                "{} / {}: {} of {} labelled test images have no score ({})",
+                cell.analysis.cell.task,
+                cell.analysis.cell.method,
+                cell.analysis.excluded.values().sum::<usize>(),
+                cell.analysis.test,
+                reasons.join(", ")
+            ));
+        }
+    }
+    if report.cells.iter().any(|cell| cell.analysis.tracks.iter().any(|t| t.track == Track::AsPublished)) {
+        lines.push(
+            "Track `both`: labels and rules of `as_published` and `corrected` agree on these images; the published split files are not part of this run"
+                .into(),
+        );
+    }
+    lines
+}

@@ -1,0 +1,57 @@
+//! The report as people see it in a terminal.
+
+use super::{RENDERERS, Renderer, Report, table};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use linkme::distributed_slice;
+use std::fmt::Write;
+
+#[expect(unsafe_code, reason = "linkme places the element in a linker section")]
+#[distributed_slice(RENDERERS)]
+static TEXT: Renderer = Renderer { id: "text", file: None, render };
+
+fn render(report: &Report) -> String {
+    let mut out = String::new();
+    let facts = &report.facts;
+    let synthetic = if report.synthetic { "   SYNTHETIC: drawn by a program, says nothing about patients" } else { "" };
+    line(&mut out, "model", &format!("{} ({})", facts.model.id, facts.model.title));
+    line(
+        &mut out,
+        "plugin",
+        &format!("{} {} {}", facts.plugin.name, facts.plugin.version, short(&facts.plugin.digest)),
+    );
+    line(&mut out, "dataset", &format!("{} ({}){synthetic}", facts.dataset.id, facts.dataset.title));
+    line(&mut out, "images", &table::images_line(report));
+    for failure in table::failure_lines(report) {
+        line(&mut out, "failed", &failure);
+    }
+    out.push('\n');
+    let mut grid = Table::new();
+    grid.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    grid.set_header(table::HEAD);
+    for row in table::rows(report) {
+        grid.add_row(row);
+    }
+    for column in 3..11 {
+        if let Some(column) = grid.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for row in grid.to_string().lines() {
+        out.push_str(row.trim_end());
+        out.push('\n');
+    }
+    for note in table::note_lines(report) {
+        line(&mut out, "note", &note);
+    }
+    out
+}
+
+fn line(out: &mut String, name: &str, value: &str) {
+    writeln!(out, "{name:<9}{value}").expect("text takes text");
+}
+
+/// `sha256:` and twelve digits.
+fn short(digest: &str) -> &str {
+    let end = digest.find(':').map_or(12, |colon| colon + 13);
+    digest.get(..end).unwrap_or(digest)
+}
