@@ -3,10 +3,15 @@
 use super::AS_PUBLISHED_SUFFIX;
 use crate::eval::method;
 use crate::task::Track;
-use focus_metrics::{MetricError, MetricValue, Scored, metrics};
+use focus_metrics::{MetricError, MetricValue, Plan, Scored, Units, bootstrap, metrics};
 use focus_store::{CellKey, Fold, MetricRow, Outcome, PredictionRow, Predictions};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Resamples behind an interval (focus-benchmark.md, section 8, corrected).
+pub const RESAMPLES: u32 = 10_000;
+/// Seed of the resamples; the same for every cell, so that cells on the same images are resampled alike.
+pub const SEED: u64 = 33_158;
 
 /// Whether a cell's numbers may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,6 +51,9 @@ pub struct TrackAnalysis {
     pub n_pos: usize,
     /// Of these, negative.
     pub n_neg: usize,
+    /// What the intervals resample: `patient` where every image has a patient key, else `image`; none without intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resampled: Option<&'static str>,
     /// In the order of the metrics' listing.
     pub metrics: Vec<MetricEntry>,
 }
@@ -58,6 +66,12 @@ pub struct MetricEntry {
     /// The value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
+    /// 95 % percentile interval of the bootstrap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// Resamples in which the metric exists, of all that were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_resamples: Option<[u32; 2]>,
     /// Why it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<&'static str>,
@@ -101,7 +115,7 @@ fn tracks_of(predictions: &Predictions) -> Vec<Track> {
 }
 
 fn in_track(predictions: &Predictions, track: Track) -> Result<TrackAnalysis, MetricError> {
-    let (mut labels, mut predicted, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut labels, mut predicted, mut scores, mut patients) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for row in predictions.fold(Fold::Test) {
         let label = match track {
             Track::Corrected => row.label,
@@ -111,21 +125,48 @@ fn in_track(predictions: &Predictions, track: Track) -> Result<TrackAnalysis, Me
             labels.push(label);
             predicted.push(decision);
             scores.push(score);
+            patients.push(row.patient.as_deref());
         }
     }
     let scored = Scored::new(&labels, &predicted, &scores)?;
-    let entries = metrics()
-        .into_iter()
-        .filter(|spec| track == Track::Corrected || spec.as_published)
-        .map(|spec| match spec.compute(&scored) {
-            MetricValue::Value { value, flag } => MetricEntry { id: spec.id, value: Some(value), missing: None, flag },
-            MetricValue::Missing(missing) => {
-                MetricEntry { id: spec.id, value: None, missing: Some(missing.name()), flag: None }
-            }
-        })
-        .collect();
+    let specs: Vec<_> =
+        metrics().into_iter().filter(|spec| track == Track::Corrected || spec.as_published).collect();
+    let mut entries: Vec<_> = specs.iter().map(|spec| entry(spec.id, spec.compute(&scored))).collect();
+    let mut resampled = None;
+    // The paper gives its cells no intervals; they belong to the corrected track.
+    if track == Track::Corrected && !scored.is_empty() {
+        let clusters = patient_numbers(&patients);
+        resampled = Some(if clusters.is_some() { "patient" } else { "image" });
+        let units = clusters.as_deref().map_or(Units::Images, Units::Patients);
+        let plan = Plan { resamples: RESAMPLES, seed: SEED, units };
+        for (entry, estimate) in entries.iter_mut().zip(bootstrap(&scored, &specs, &plan)?) {
+            entry.interval = estimate.interval.map(|interval| [interval.low, interval.high]);
+            entry.valid_resamples = Some([estimate.valid, estimate.resamples]);
+        }
+    }
     let n_pos = labels.iter().filter(|label| **label).count();
-    Ok(TrackAnalysis { track, n: labels.len(), n_pos, n_neg: labels.len() - n_pos, metrics: entries })
+    let (n, n_neg) = (labels.len(), labels.len() - n_pos);
+    Ok(TrackAnalysis { track, n, n_pos, n_neg, resampled, metrics: entries })
+}
+
+fn entry(id: &'static str, value: MetricValue) -> MetricEntry {
+    let empty = MetricEntry { id, value: None, interval: None, valid_resamples: None, missing: None, flag: None };
+    match value {
+        MetricValue::Value { value, flag } => MetricEntry { value: Some(value), flag, ..empty },
+        MetricValue::Missing(missing) => MetricEntry { missing: Some(missing.name()), ..empty },
+    }
+}
+
+/// A number for each row's patient; `None` unless every row has one.
+fn patient_numbers(patients: &[Option<&str>]) -> Option<Vec<u32>> {
+    let mut numbers = BTreeMap::new();
+    patients
+        .iter()
+        .map(|patient| {
+            let next = numbers.len() as u32;
+            patient.map(|patient| *numbers.entry(patient).or_insert(next))
+        })
+        .collect()
 }
 
 /// The long form for `metrics.parquet`.
@@ -140,8 +181,8 @@ pub fn metric_rows(cells: &[CellAnalysis]) -> Vec<MetricRow> {
                 metric: entry.id.into(),
                 value: entry.value,
                 missing: entry.missing.map(str::to_owned),
-                ci_low: None,
-                ci_high: None,
+                ci_low: entry.interval.map(|[low, _]| low),
+                ci_high: entry.interval.map(|[_, high]| high),
                 p_value: None,
                 flags: entry.flag.iter().map(|flag| (*flag).to_owned()).collect(),
                 n: track.n as u32,

@@ -3,10 +3,9 @@
 use super::CommandResult;
 use super::args::DatasetCommand;
 use super::failure::{Code, Failure};
-use super::output::Output;
+use super::output::{Output, plain_table};
 use crate::config::Folders;
 use crate::eval;
-use comfy_table::{Table, presets};
 use focus_datasets::{Descriptor, Limits, Mapped, MapperSource, Track, registry};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,8 +28,7 @@ fn list(out: &Output) -> CommandResult {
         mappers.push(descriptor);
     }
     out.either(&mappers, || {
-        let mut grid = Table::new();
-        grid.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        let mut grid = plain_table();
         grid.set_header(["dataset", "title", "tasks", "licence", "where"]);
         for mapper in &mappers {
             let tasks: Vec<_> = mapper.tasks.iter().map(|task| task.id.as_str()).collect();
@@ -114,8 +112,7 @@ fn text(mapped: &Mapped) -> String {
     for (reason, count) in dropped {
         line("dropped", format!("{count}: {reason}"));
     }
-    let mut grid = Table::new();
-    grid.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let mut grid = plain_table();
     grid.set_header(["task", "split", "positive", "negative", "unknown"]);
     for (task, splits) in counts(mapped) {
         for (split, [positive, negative, unknown]) in splits {

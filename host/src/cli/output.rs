@@ -4,6 +4,7 @@ use super::CommandResult;
 use super::args::Global;
 use super::bars::Bars;
 use super::failure::Failure;
+use comfy_table::{LineStyle, Table, presets};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -68,6 +69,13 @@ impl Output {
             let _ = self.result(&failure.to_json());
         }
     }
+}
+
+/// A table with a rule below its head and nothing else; wrapped to the terminal where there is one.
+pub(crate) fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')));
+    table
 }
 
 /// Whether stderr takes colours (NO_COLOR is honoured).

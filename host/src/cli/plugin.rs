@@ -3,10 +3,9 @@
 use super::CommandResult;
 use super::args::PluginCommand;
 use super::failure::{Code, Failure};
-use super::output::Output;
+use super::output::{Output, plain_table};
 use crate::config::{Folders, WorkerConfig};
 use crate::{doctor, eval, plugins};
-use comfy_table::{Table, presets};
 use focus_plugin_abi::v1::message::PluginDescriptor;
 use focus_models::WorkerOptions;
 use focus_worker::sidecar::{Manifest, Sidecar};
@@ -73,8 +72,7 @@ fn table(listed: &[Listed], folders: &Folders) -> String {
         let searched: Vec<_> = folders.plugin_path.iter().map(|dir| dir.display().to_string()).collect();
         return format!("No plugins found; searched: {}", searched.join(", "));
     }
-    let mut grid = Table::new();
-    grid.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    let mut grid = plain_table();
     grid.set_header(["plugin", "version", "model", "family", "group", "pixels", "title"]);
     for entry in listed {
         let Some(plugin) = &entry.descriptor else {

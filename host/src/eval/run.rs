@@ -7,6 +7,7 @@ use super::method::{self, Method};
 use super::model::{self, Chosen};
 use super::pixels::{FilePixels, spec_of};
 use super::{Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, PluginFacts, cells};
+use crate::analysis;
 use crate::config::EvalConfig;
 use crate::progress::Progress;
 use crate::report::{self, Report};
@@ -229,7 +230,7 @@ fn manifest(
         tasks: tasks.to_vec(),
         methods: methods.iter().map(|method| method.id.to_owned()).collect(),
         device_kind: device_kind(&config.device).into(),
-        seeds: BTreeMap::new(),
+        seeds: BTreeMap::from([("bootstrap".into(), analysis::SEED)]),
         permissions,
         synthetic: dataset.synthetic,
         options,

@@ -66,6 +66,7 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         }
         cells.push(CellReport { analysis, fit: cell.fit });
     }
+    notes.extend(contamination(&facts));
     let analyses: Vec<_> = cells.iter().map(|cell| cell.analysis.clone()).collect();
     let metrics = Metrics::new(analysis::metric_rows(&analyses))?;
     let (splits, failures) = images(&records, &answers)?;
@@ -83,6 +84,19 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         notes,
     };
     Ok((report, metrics))
+}
+
+/// A remark where the model's card says that it has seen this dataset, or part of it, or does not know what it has seen.
+fn contamination(facts: &Facts) -> Option<String> {
+    let dataset = &facts.dataset.id;
+    match &facts.model.pretraining_datasets {
+        None => Some("The model's card does not say on which datasets it was trained".into()),
+        Some(seen) => {
+            let part = format!("{dataset}-");
+            let seen = seen.iter().find(|id| *id == dataset || id.starts_with(&part))?;
+            Some(format!("The model's card names `{seen}` among the data it was made with"))
+        }
+    }
 }
 
 /// The cells and predictions computed anew from the stored answers, on the CPU.

@@ -1,12 +1,13 @@
 //! The rows that text and Markdown tables share: one per cell and track, tracks that agree merged.
 
 use super::{CellReport, Report, number};
-use crate::analysis::{CellStatus, TrackAnalysis};
+use crate::analysis::{CellStatus, RESAMPLES, TrackAnalysis};
 use crate::task::Track;
+use std::collections::BTreeSet;
 
 /// Column titles.
 pub(super) const HEAD: [&str; 12] =
-    ["task", "method", "track", "train", "n+", "n-", "AUROC", "AUPRC", "accuracy", "F1", "ECE", "fit"];
+    ["task", "method", "track", "train", "n+", "n-", "AUROC [95 %]", "AUPRC", "accuracy", "F1", "ECE", "fit"];
 /// The metrics behind columns 6 to 10.
 const SHOWN: [&str; 5] = ["auroc", "auprc", "accuracy", "f1", "ece"];
 
@@ -18,13 +19,18 @@ pub(super) fn rows(report: &Report) -> Vec<[String; 12]> {
 fn cell_rows(cell: &CellReport) -> Vec<[String; 12]> {
     let tracks = &cell.analysis.tracks;
     let shown = |track: &TrackAnalysis| SHOWN.map(|id| number::metric(track.metrics.iter().find(|m| m.id == id)));
+    let with_interval = |track: &TrackAnalysis| {
+        let mut all = shown(track);
+        all[0] = number::metric_with_interval(track.metrics.iter().find(|m| m.id == SHOWN[0]));
+        all
+    };
     let agree = tracks.windows(2).all(|pair| shown(&pair[0]) == shown(&pair[1]) && pair[0].n == pair[1].n);
     let groups: Vec<(&TrackAnalysis, String)> = if tracks.len() > 1 && agree {
         vec![(&tracks[0], "both".into())]
     } else {
         tracks.iter().map(|track| (track, track.track.name().into())).collect()
     };
-    groups.into_iter().map(|(track, name)| row(cell, track, name, shown(track))).collect()
+    groups.into_iter().map(|(track, name)| row(cell, track, name, with_interval(track))).collect()
 }
 
 fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5]) -> [String; 12] {
@@ -88,6 +94,11 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
                 reasons.join(", ")
             ));
         }
+    }
+    let units: BTreeSet<_> =
+        report.cells.iter().flat_map(|c| &c.analysis.tracks).filter_map(|t| t.resampled).collect();
+    for unit in units {
+        lines.push(format!("Intervals: percentile bootstrap, {RESAMPLES} resamples of {unit}s"));
     }
     if report.cells.iter().any(|cell| cell.analysis.tracks.iter().any(|t| t.track == Track::AsPublished)) {
         lines.push(

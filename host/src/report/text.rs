@@ -1,7 +1,7 @@
 //! The report as people see it in a terminal.
 
 use super::{RENDERERS, Renderer, Report, table};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
 use linkme::distributed_slice;
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ fn render(report: &Report) -> String {
     }
     out.push('\n');
     let mut grid = Table::new();
-    grid.load_style(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    grid.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'))).set_content_arrangement(ContentArrangement::Disabled);
     grid.set_header(table::HEAD);
     for row in table::rows(report) {
         grid.add_row(row);
