@@ -302,7 +302,7 @@ impl EmbeddingCache {
     ) -> Result<Vec<(ContentHash, Vec<f32>)>> {
         let reader = self.reader(name)?;
         let path = self.path(name);
-        let size = embedding_group(dim);
+        let size = reader.rows_per_group();
         let mut groups: Vec<usize> = rows.iter().map(|row| row / size).collect();
         groups.dedup();
         let mut found = Vec::with_capacity(rows.len());

@@ -171,6 +171,7 @@ impl StoreError {
     /// What to do about it, when there is something to do.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Self::Locked { pid, .. } if pid == "unknown" => "wait for the other process to end, or stop it".into(),
             Self::Locked { pid, .. } => format!(
                 "wait for process {pid} to end, or stop it; the lock goes with its process, so deleting the file is never needed"
             ),

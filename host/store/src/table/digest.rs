@@ -60,13 +60,12 @@ pub(crate) fn column_digest(name: &str, column: &dyn Array) -> Option<blake3::Ha
             let values = lists.values().as_any().downcast_ref::<Float32Array>()?;
             let dim = lists.value_length() as usize;
             for row in (0..lists.len()).filter(|row| lists.is_valid(*row)) {
-                bytes.clear();
                 let start = lists.value_offset_at(row);
-                bytes.extend(
-                    values.values()[start..start + dim]
-                        .iter()
-                        .flat_map(|v| v.to_le_bytes()),
-                );
+                let row = &values.values()[start..start + dim];
+                bytes.resize(4 * dim, 0);
+                for (place, value) in bytes.chunks_exact_mut(4).zip(row) {
+                    place.copy_from_slice(&value.to_le_bytes());
+                }
                 hasher.update(&bytes);
             }
             return Some(hasher.finalize());

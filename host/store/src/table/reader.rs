@@ -10,7 +10,7 @@ use crate::{
     limits::Limits,
 };
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use parquet::{
     arrow::{
         ProjectionMask,
@@ -144,6 +144,35 @@ impl TableReader {
         self.rows
     }
 
+    /// Rows in each row group but the last.
+    pub fn rows_per_group(&self) -> usize {
+        self.rows_per_group
+    }
+
+    // Missing embeddings take nothing in the file and their full width in memory.
+    fn check_width(&self, columns: &[&str]) -> Result<()> {
+        for field in self
+            .schema()
+            .fields()
+            .iter()
+            .filter(|f| columns.contains(&f.name().as_str()))
+        {
+            if let DataType::FixedSizeList(_, dim) = field.data_type() {
+                let bytes =
+                    u64::from(dim.unsigned_abs()) * 4 * self.rows_per_group.min(self.rows) as u64;
+                if bytes > self.limits.row_group_bytes {
+                    return Err(StoreError::TooLarge {
+                        file: self.path.clone(),
+                        what: "bytes of a row group's embeddings",
+                        limit: self.limits.row_group_bytes,
+                        found: bytes,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Each column of `spec` must be there with its type. Others may be there too: a later minor addition.
     pub fn expect(&self, spec: &SchemaRef) -> Result<()> {
         for wanted in spec.fields() {
@@ -167,6 +196,7 @@ impl TableReader {
 
     /// Stream the named columns, one batch for each of `groups` (all of them by default), verified.
     pub fn batches(&self, columns: &[&str], groups: Option<Vec<usize>>) -> Result<Batches> {
+        self.check_width(columns)?;
         let descriptor = self.metadata.parquet_schema();
         let mask = ProjectionMask::roots(
             descriptor,

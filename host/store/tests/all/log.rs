@@ -245,6 +245,47 @@ fn more_than_one_row_group_streams_in_order() {
     }));
 }
 
+#[test]
+fn missing_embeddings_cannot_inflate_beyond_the_cap() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (mut log, _) =
+        AnswerLog::open_or_create(&folder.path().join("a.log"), 4096).expect("starts");
+    log.append(
+        &(0..500)
+            .map(|n| AnswerRow {
+                sample: n,
+                ..answer(3)
+            })
+            .collect::<Vec<_>>(),
+    )
+    .expect("appends");
+    let path = folder.path().join("a.parquet");
+    log.compact(&path).expect("compacts");
+    assert!(
+        fs::metadata(&path).expect("stat").len() < 1 << 16,
+        "eight megabytes of nothing take little"
+    );
+    let limits = Limits {
+        row_group_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let file = AnswerFile::open(&path, &limits).expect("opens");
+    assert!(matches!(
+        file.batches().err(),
+        Some(StoreError::TooLarge {
+            found: 8_192_000,
+            ..
+        })
+    ));
+    assert_eq!(
+        file.outcomes()
+            .expect("needs no embedding")
+            .values()
+            .sum::<u64>(),
+        500
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]

@@ -126,9 +126,9 @@ try:
 
     for path in tables.values():
         duckdb.sql(f"select count(*) from '{path}'").fetchall()
-    found = duckdb.sql(f"select sum(score), count(*) - count(label) from '{run}/predictions/*.parquet'").fetchone()
+    found = duckdb.sql(f"select sum(score), count(*) - count(label) from '{run}/predictions/*.parquet'").fetchall()[0]
     assert found == (total, 7), found
-    wide = duckdb.sql(f"select embedding from '{tables['answers']}' where sample = 5").fetchone()[0]
+    wide = duckdb.sql(f"select embedding from '{tables['answers']}' where sample = 5").fetchall()[0][0]
     assert list(wide) == embedding(5)
     readers.append("duckdb")
 except ImportError:
