@@ -6,9 +6,10 @@
 #![allow(clippy::pedantic)]
 
 use focus_mapper_sdk::{
-    Access, Age, BoundingBox, Descriptor, Device, DeviceKind, Drop, Failure, Fate, Fields, Finding, Folder, Frame,
-    ImageKey, ImageRef, Landmark, LandmarkKind, Mapper, Mask, OptionSpec, Options, Outcome, Row, RowRef, Sample, Table,
-    Task, Tracks, Truth, export_mapper, files, required, rule, sample,
+    Access, Age, BoundingBox, Descriptor, Device, DeviceKind, Drop, Failure, Fate, Fields, Finding,
+    Folder, Frame, ImageKey, ImageRef, Landmark, LandmarkKind, Mapper, Mask, OptionSpec, Options,
+    Outcome, Row, RowRef, Sample, Table, Task, Tracks, Truth, export_mapper, files, required, rule,
+    sample,
 };
 
 /// A clock imported from the host: the host must refuse the component before anything of it runs.
@@ -82,8 +83,16 @@ impl Mapper for Hostile {
         }
         #[cfg(feature = "clock")]
         std::hint::black_box(clock::now());
-        let title = if cfg!(feature = "describe-huge") { "x".repeat(10_000_000) } else { "Hostile".into() };
-        let id = if cfg!(feature = "describe-odd") { "../odd" } else { "hostile" };
+        let title = if cfg!(feature = "describe-huge") {
+            "x".repeat(10_000_000)
+        } else {
+            "Hostile".into()
+        };
+        let id = if cfg!(feature = "describe-odd") {
+            "../odd"
+        } else {
+            "hostile"
+        };
         Descriptor {
             id: id.into(),
             title,
@@ -93,13 +102,29 @@ impl Mapper for Hostile {
             route: "nowhere".into(),
             citation: "none".into(),
             country: None,
-            device: Device { kind: DeviceKind::Unknown, camera: None },
+            device: Device {
+                kind: DeviceKind::Unknown,
+                camera: None,
+            },
             synthetic: true,
             tasks: vec![
-                Task { id: "binary_dr".into(), tracks: Tracks::AS_PUBLISHED | Tracks::CORRECTED, rule: "label".into() },
-                Task { id: "referable_dr".into(), tracks: Tracks::AS_PUBLISHED, rule: "label".into() },
+                Task {
+                    id: "binary_dr".into(),
+                    tracks: Tracks::AS_PUBLISHED | Tracks::CORRECTED,
+                    rule: "label".into(),
+                },
+                Task {
+                    id: "referable_dr".into(),
+                    tracks: Tracks::AS_PUBLISHED,
+                    rule: "label".into(),
+                },
             ],
-            fields: Fields::AGE | Fields::GRADE | Fields::VCDR | Fields::LANDMARKS | Fields::BOXES | Fields::MASKS,
+            fields: Fields::AGE
+                | Fields::GRADE
+                | Fields::VCDR
+                | Fields::LANDMARKS
+                | Fields::BOXES
+                | Fields::MASKS,
             options: vec![OptionSpec {
                 name: "misdeed".into(),
                 title: "What to do wrong".into(),
@@ -138,7 +163,11 @@ impl Mapper for Hostile {
             }
             _ => {}
         }
-        Ok(Self { misdeed, held: Vec::new(), images: Vec::new() })
+        Ok(Self {
+            misdeed,
+            held: Vec::new(),
+            images: Vec::new(),
+        })
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<Option<Fate>, Failure> {
@@ -159,7 +188,10 @@ impl Mapper for Hostile {
             "panic" => panic!("a guest's panic"),
             "long-panic" => panic!("{}", "long ".repeat(100_000)),
             "huge-list" => {
-                let one = Finding { name: String::new(), state: Truth::Unknown };
+                let one = Finding {
+                    name: String::new(),
+                    state: Truth::Unknown,
+                };
                 good.findings = vec![one; 1_000_000];
             }
             "huge-string" => good.patient = Some("p".repeat(2_000_000)),
@@ -167,7 +199,10 @@ impl Mapper for Hostile {
             "many-samples" => return Ok(Some(Fate::Mapped(vec![good; 1000]))),
             "empty-samples" => return Ok(Some(Fate::Mapped(Vec::new()))),
             "long-reason" => {
-                return Ok(Some(Fate::Dropped(Drop { reason: "because ".repeat(10_000), detail: None })));
+                return Ok(Some(Fate::Dropped(Drop {
+                    reason: "because ".repeat(10_000),
+                    detail: None,
+                })));
             }
             "lose-row" if row.reference().row == 1 => return Ok(None),
             "double-row" | "foreign-row" | "foreign-table" | "hold-back" => {
@@ -183,28 +218,70 @@ impl Mapper for Hostile {
             "double-task" => good.labels = vec![rule::label(0, state), rule::label(0, state)],
             "untracked-label" => good.labels = vec![rule::label(1, state)],
             "undeclared-field" => good.patient = Some("p1".into()),
-            "bad-age" => good.age = Some(Age { years: f64::NAN, at_least: false }),
+            "bad-age" => {
+                good.age = Some(Age {
+                    years: f64::NAN,
+                    at_least: false,
+                })
+            }
             "bad-grade" => good.grade = Some(9),
             "bad-vcdr" => good.vcdr = Some(1.5),
             "bad-landmark" => {
-                let frame = Frame { width: 100, height: 100 };
-                good.landmarks = vec![Landmark { kind: LandmarkKind::Disc, x: 500.0, y: 1.0, frame }];
+                let frame = Frame {
+                    width: 100,
+                    height: 100,
+                };
+                good.landmarks = vec![Landmark {
+                    kind: LandmarkKind::Disc,
+                    x: 500.0,
+                    y: 1.0,
+                    frame,
+                }];
             }
             "bad-box" => {
-                let frame = Frame { width: 100, height: 100 };
-                good.boxes = vec![BoundingBox { what: "lesion".into(), x1: 9.0, y1: 9.0, x2: 3.0, y2: 3.0, frame }];
+                let frame = Frame {
+                    width: 100,
+                    height: 100,
+                };
+                good.boxes = vec![BoundingBox {
+                    what: "lesion".into(),
+                    x1: 9.0,
+                    y1: 9.0,
+                    x2: 3.0,
+                    y2: 3.0,
+                    frame,
+                }];
             }
             "bad-mask" => {
-                let image = ImageRef { folder: 0, name: "../mask.png".into() };
-                good.masks = vec![Mask { what: "disc".into(), image }];
+                let image = ImageRef {
+                    folder: 0,
+                    name: "../mask.png".into(),
+                };
+                good.masks = vec![Mask {
+                    what: "disc".into(),
+                    image,
+                }];
             }
             "same-image" => good.image.name.clone_from(&self.images[0]),
             "long-failure" => {
-                return Err(Failure { row: None, column: None, rule: "r".repeat(50_000), found: "f".repeat(50_000) });
+                return Err(Failure {
+                    row: None,
+                    column: None,
+                    rule: "r".repeat(50_000),
+                    found: "f".repeat(50_000),
+                });
             }
             "failure-elsewhere" => {
-                let row = Some(RowRef { table: 99, row: 12345 });
-                return Err(Failure { row, column: None, rule: "a rule".into(), found: "something".into() });
+                let row = Some(RowRef {
+                    table: 99,
+                    row: 12345,
+                });
+                return Err(Failure {
+                    row,
+                    column: None,
+                    rule: "a rule".into(),
+                    found: "something".into(),
+                });
             }
             _ => {}
         }
@@ -212,13 +289,27 @@ impl Mapper for Hostile {
     }
 
     fn finish(&mut self) -> Result<Vec<Outcome>, Failure> {
-        let mapped = |row: RowRef, name: &String| Outcome { row, fate: Fate::Mapped(vec![plain(name)]) };
+        let mapped = |row: RowRef, name: &String| Outcome {
+            row,
+            fate: Fate::Mapped(vec![plain(name)]),
+        };
         match self.misdeed.as_str() {
             "loop-finish" => spin(),
             "double-row" => Ok(vec![mapped(self.held[0], &self.images[0])]),
-            "foreign-row" => Ok(vec![mapped(RowRef { table: 0, row: 1_000_000 }, &self.images[0])]),
+            "foreign-row" => Ok(vec![mapped(
+                RowRef {
+                    table: 0,
+                    row: 1_000_000,
+                },
+                &self.images[0],
+            )]),
             "foreign-table" => Ok(vec![mapped(RowRef { table: 5, row: 0 }, &self.images[0])]),
-            "hold-back" => Ok(self.held.iter().zip(&self.images).map(|(row, name)| mapped(*row, name)).collect()),
+            "hold-back" => Ok(self
+                .held
+                .iter()
+                .zip(&self.images)
+                .map(|(row, name)| mapped(*row, name))
+                .collect()),
             _ => Ok(Vec::new()),
         }
     }

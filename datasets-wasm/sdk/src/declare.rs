@@ -4,17 +4,27 @@ use crate::{Column, ImageRef, Sample, TableSource};
 
 /// A column that must be in the header.
 pub fn required(name: &str) -> Column {
-    Column { name: name.into(), aliases: Vec::new(), required: true }
+    Column {
+        name: name.into(),
+        aliases: Vec::new(),
+        required: true,
+    }
 }
 
 /// A column that reads as blank where the header lacks it.
 pub fn optional(name: &str) -> Column {
-    Column { required: false, ..required(name) }
+    Column {
+        required: false,
+        ..required(name)
+    }
 }
 
 /// The same column with other spellings met in the wild.
 pub fn alias(column: Column, spellings: &[&str]) -> Column {
-    Column { aliases: spellings.iter().map(|s| (*s).into()).collect(), ..column }
+    Column {
+        aliases: spellings.iter().map(|s| (*s).into()).collect(),
+        ..column
+    }
 }
 
 /// A comma-separated file at one of these paths.
@@ -49,7 +59,10 @@ pub fn mirrors(top: &str, rest: &str) -> Vec<String> {
 /// A sample of which nothing is known but its image.
 pub fn sample(folder: u32, name: impl Into<String>) -> Sample {
     Sample {
-        image: ImageRef { folder, name: name.into() },
+        image: ImageRef {
+            folder,
+            name: name.into(),
+        },
         split: None,
         patient: None,
         eye: None,

@@ -10,9 +10,10 @@ mod row;
 pub mod rule;
 
 pub use bindings::exports::focus::mapper::mapping::{
-    Access, Age, BoundingBox, Cardinality, Column, Descriptor, Device, DeviceKind, Drop, Eye, Failure, Fate, Fields,
-    Finding, Folder, Frame, ImageKey, ImageRef, Join, Label, Landmark, LandmarkKind, Mask, OptionSpec, Outcome, Quality,
-    RowRef, Sample, Sex, Split, Table, TableSource, Task, Tracks, Truth, View,
+    Access, Age, BoundingBox, Cardinality, Column, Descriptor, Device, DeviceKind, Drop, Eye,
+    Failure, Fate, Fields, Finding, Folder, Frame, ImageKey, ImageRef, Join, Label, Landmark,
+    LandmarkKind, Mask, OptionSpec, Outcome, Quality, RowRef, Sample, Sex, Split, Table,
+    TableSource, Task, Tracks, Truth, View,
 };
 pub use declare::{alias, files, mirrors, optional, required, sample};
 pub use mapper::{Mapper, Options, Session};

@@ -9,7 +9,10 @@ pub struct Options(Vec<(String, String)>);
 impl Options {
     /// The value of a declared option; empty if the descriptor does not declare it.
     pub fn get(&self, name: &str) -> &str {
-        self.0.iter().find(|(n, _)| n == name).map_or("", |(_, value)| value)
+        self.0
+            .iter()
+            .find(|(n, _)| n == name)
+            .map_or("", |(_, value)| value)
     }
 }
 
@@ -42,22 +45,47 @@ impl<M: Mapper> Session<M> {
     /// Starts a run.
     pub fn open(options: Vec<(String, String)>) -> Result<Self, Failure> {
         let descriptor = M::describe();
-        let columns = descriptor.tables.iter().map(|table| row_columns(&descriptor, table)).collect();
-        let names = descriptor.tables.iter().map(|table| table.id.clone()).collect();
-        Ok(Self { mapper: M::open(&Options(options))?, columns, names })
+        let columns = descriptor
+            .tables
+            .iter()
+            .map(|table| row_columns(&descriptor, table))
+            .collect();
+        let names = descriptor
+            .tables
+            .iter()
+            .map(|table| table.id.clone())
+            .collect();
+        Ok(Self {
+            mapper: M::open(&Options(options))?,
+            columns,
+            names,
+        })
     }
 
     /// Maps a batch of rows.
-    pub fn push(&mut self, table: u32, first: u32, rows: &[wit::Row]) -> Result<Vec<Outcome>, Failure> {
+    pub fn push(
+        &mut self,
+        table: u32,
+        first: u32,
+        rows: &[wit::Row],
+    ) -> Result<Vec<Outcome>, Failure> {
         let index = table as usize;
         let mut outcomes = Vec::with_capacity(rows.len());
         for (number, row) in (first..).zip(rows) {
             let reference = RowRef { table, row: number };
             let view = Row::new(reference, &self.names[index], &self.columns[index], row);
             match self.mapper.row(&view) {
-                Ok(Some(fate)) => outcomes.push(Outcome { row: reference, fate }),
+                Ok(Some(fate)) => outcomes.push(Outcome {
+                    row: reference,
+                    fate,
+                }),
                 Ok(None) => {}
-                Err(failure) => return Err(Failure { row: failure.row.or(Some(reference)), ..failure }),
+                Err(failure) => {
+                    return Err(Failure {
+                        row: failure.row.or(Some(reference)),
+                        ..failure
+                    });
+                }
             }
         }
         Ok(outcomes)
@@ -70,10 +98,22 @@ impl<M: Mapper> Session<M> {
 }
 
 fn row_columns(descriptor: &Descriptor, table: &wit::Table) -> Vec<String> {
-    let joined = descriptor.tables.iter().filter(|t| t.join.as_ref().is_some_and(|join| join.onto == table.id));
+    let joined = descriptor
+        .tables
+        .iter()
+        .filter(|t| t.join.as_ref().is_some_and(|join| join.onto == table.id));
     // A joined column is named `table.column`: the key columns of both sides may share a name.
-    let joined = joined.flat_map(|t| t.columns.iter().map(move |c| format!("{}.{}", t.id, c.name)));
-    table.columns.iter().map(|c| c.name.clone()).chain(joined).collect()
+    let joined = joined.flat_map(|t| {
+        t.columns
+            .iter()
+            .map(move |c| format!("{}.{}", t.id, c.name))
+    });
+    table
+        .columns
+        .iter()
+        .map(|c| c.name.clone())
+        .chain(joined)
+        .collect()
 }
 
 /// Exports a type that implements [`Mapper`] as the component's mapper.

@@ -15,8 +15,18 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(crate) fn new(reference: RowRef, table: &'a str, columns: &'a [String], row: &'a wit::Row) -> Self {
-        Self { reference, table, columns, row }
+    pub(crate) fn new(
+        reference: RowRef,
+        table: &'a str,
+        columns: &'a [String],
+        row: &'a wit::Row,
+    ) -> Self {
+        Self {
+            reference,
+            table,
+            columns,
+            row,
+        }
     }
 
     /// Id of the row's table.
@@ -35,13 +45,16 @@ impl<'a> Row<'a> {
     /// If the descriptor declares no such column: a mistake of the mapper, not of the data.
     pub fn text(&self, column: &str) -> Option<&'a str> {
         let index = self.columns.iter().position(|name| name == column);
-        let index = index.unwrap_or_else(|| panic!("table `{}` declares no column `{column}`", self.table));
+        let index =
+            index.unwrap_or_else(|| panic!("table `{}` declares no column `{column}`", self.table));
         self.row.cells.get(index).and_then(|cell| cell.as_deref())
     }
 
     /// A whole number in a range. `1.0` counts as 1: numeric columns that passed through a table library look so.
     pub fn whole(&self, column: &str, range: RangeInclusive<u32>) -> Result<Option<u32>, Failure> {
-        let Some(text) = self.text(column) else { return Ok(None) };
+        let Some(text) = self.text(column) else {
+            return Ok(None);
+        };
         let digits = match text.split_once('.') {
             Some((whole, fraction)) if fraction.bytes().all(|b| b == b'0') => whole,
             Some(_) => "",
@@ -50,28 +63,41 @@ impl<'a> Row<'a> {
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         match digits.parse::<u32>() {
             Ok(number) if plain && range.contains(&number) => Ok(Some(number)),
-            _ => Err(self.refuse(column, format!("a whole number from {} to {}", range.start(), range.end()))),
+            _ => Err(self.refuse(
+                column,
+                format!("a whole number from {} to {}", range.start(), range.end()),
+            )),
         }
     }
 
     /// A finite number in a range, with a decimal point.
     pub fn number(&self, column: &str, range: RangeInclusive<f64>) -> Result<Option<f64>, Failure> {
-        let Some(text) = self.text(column) else { return Ok(None) };
+        let Some(text) = self.text(column) else {
+            return Ok(None);
+        };
         // Rust also reads `inf`, `nan` and `1e5`: digits, a point and a sign are enough for a table.
-        let plain = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+'));
+        let plain = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+'));
         match text.parse::<f64>() {
             Ok(number) if plain && range.contains(&number) => Ok(Some(number)),
-            _ => Err(self.refuse(column, format!("a number from {} to {}", range.start(), range.end()))),
+            _ => Err(self.refuse(
+                column,
+                format!("a number from {} to {}", range.start(), range.end()),
+            )),
         }
     }
 
     /// One of a list of codes.
     pub fn code<T: Copy>(&self, column: &str, codes: &[(&str, T)]) -> Result<Option<T>, Failure> {
-        let Some(text) = self.text(column) else { return Ok(None) };
+        let Some(text) = self.text(column) else {
+            return Ok(None);
+        };
         match codes.iter().find(|(code, _)| *code == text) {
             Some((_, value)) => Ok(Some(*value)),
             None => {
-                let known: Vec<String> = codes.iter().map(|(code, _)| format!("`{code}`")).collect();
+                let known: Vec<String> =
+                    codes.iter().map(|(code, _)| format!("`{code}`")).collect();
                 Err(self.refuse(column, format!("one of {}", known.join(", "))))
             }
         }
@@ -94,6 +120,9 @@ impl<'a> Row<'a> {
 
     /// This row is left out, for a reason that is the same for all such rows.
     pub fn dropped(reason: &str, detail: Option<String>) -> Fate {
-        Fate::Dropped(Drop { reason: reason.into(), detail })
+        Fate::Dropped(Drop {
+            reason: reason.into(),
+            detail,
+        })
     }
 }

@@ -6,13 +6,21 @@
 use crate::{Label, Truth};
 
 fn truth(value: bool) -> Truth {
-    if value { Truth::Positive } else { Truth::Negative }
+    if value {
+        Truth::Positive
+    } else {
+        Truth::Negative
+    }
 }
 
 /// The same answer in both tracks.
 pub fn label(task: u32, state: Option<bool>) -> Label {
     let state = state.map_or(Truth::Unknown, truth);
-    Label { task, as_published: state, corrected: state }
+    Label {
+        task,
+        as_published: state,
+        corrected: state,
+    }
 }
 
 /// Any diabetic retinopathy: ICDR grade 1 or more.
@@ -29,11 +37,19 @@ pub fn referable_dr(task: u32, grade: Option<u32>, edema: Option<bool>) -> Label
         (Some(false), Some(false)) => Truth::Negative,
         _ => Truth::Unknown,
     };
-    Label { task, as_published: truth(severe.unwrap_or(false) || edema.unwrap_or(false)), corrected }
+    Label {
+        task,
+        as_published: truth(severe.unwrap_or(false) || edema.unwrap_or(false)),
+        corrected,
+    }
 }
 
 /// Referable diabetic retinopathy of a dataset without any column for edema: the grade alone.
 pub fn referable_dr_by_grade(task: u32, grade: Option<u32>) -> Label {
     let severe = grade.map(|g| g >= 2);
-    Label { task, as_published: truth(severe.unwrap_or(false)), corrected: severe.map_or(Truth::Unknown, truth) }
+    Label {
+        task,
+        as_published: truth(severe.unwrap_or(false)),
+        corrected: severe.map_or(Truth::Unknown, truth),
+    }
 }

@@ -6,8 +6,9 @@
 //! * `gender` 1 male, 2 female, from the same sheet.
 
 use focus_mapper_sdk::{
-    Access, Age, Cardinality, Descriptor, Device, DeviceKind, Eye, Failure, Fate, Fields, Folder, ImageKey, Join, Mapper,
-    OptionSpec, Options, Row, Sex, Table, Task, Tracks, export_mapper, files, optional, required, rule, sample,
+    Access, Age, Cardinality, Descriptor, Device, DeviceKind, Eye, Failure, Fate, Fields, Folder,
+    ImageKey, Join, Mapper, OptionSpec, Options, Row, Sex, Table, Task, Tracks, export_mapper,
+    files, optional, required, rule, sample,
 };
 
 struct MyMapper {
@@ -75,7 +76,9 @@ impl Mapper for MyMapper {
     }
 
     fn open(options: &Options) -> Result<Self, Failure> {
-        Ok(Self { ungraded: options.get("ungraded") == "keep" })
+        Ok(Self {
+            ungraded: options.get("ungraded") == "keep",
+        })
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<Option<Fate>, Failure> {
@@ -94,7 +97,10 @@ impl Mapper for MyMapper {
             Some("left") => Some(Eye::Left),
             _ => None,
         };
-        sample.age = row.number("persons.years", 0.0..=120.0)?.map(|years| Age { years, at_least: false });
+        sample.age = row.number("persons.years", 0.0..=120.0)?.map(|years| Age {
+            years,
+            at_least: false,
+        });
         sample.sex = row.code("persons.gender", &[("1", Sex::Male), ("2", Sex::Female)])?;
         sample.grade = grade.map(|g| g as u8);
         sample.edema = edema.map(u8::from);

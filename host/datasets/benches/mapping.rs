@@ -1,7 +1,11 @@
 //! Rows a second through a mapper, boundary included: a table of 100,000 rows of the drawn dataset's shape, its images
 //! listed but not decoded. `cargo bench -p focus-datasets`; prints the best of five runs of each stage.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that prints its figures")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program that prints its figures"
+)]
 
 use std::fmt::Write;
 use std::fs;
@@ -19,8 +23,15 @@ fn main() {
         "image,split,patient,eye,age,sex,quality,icdr_grade,edema,gon,disc_x,disc_y,fovea_x,fovea_y,width,height\n",
     );
     for row in 0..ROWS {
-        let (split, eye) = (["train", "test"][(row % 5 / 3) as usize], ["right", "left"][(row % 2) as usize]);
-        let (age, sex, quality) = (40 + row % 50, ["F", "M"][(row / 2 % 2) as usize], ["good", "poor"][(row % 7 / 6) as usize]);
+        let (split, eye) = (
+            ["train", "test"][(row % 5 / 3) as usize],
+            ["right", "left"][(row % 2) as usize],
+        );
+        let (age, sex, quality) = (
+            40 + row % 50,
+            ["F", "M"][(row / 2 % 2) as usize],
+            ["good", "poor"][(row % 7 / 6) as usize],
+        );
         writeln!(
             table,
             "{row:016x}.png,{split},{:06},{eye},{age},{sex},{quality},{},{},{},300.5,210.25,180,205.75,512,512",
@@ -40,19 +51,34 @@ fn main() {
     let cold = time(1, || drop(describe(&mapper, &limits, None).unwrap()));
     println!("load, no cache        {:>8.1} ms", cold.as_secs_f64() * 1e3);
     describe(&mapper, &limits, Some(&cache)).unwrap();
-    let warm = time(5, || drop(describe(&mapper, &limits, Some(&cache)).unwrap()));
+    let warm = time(5, || {
+        drop(describe(&mapper, &limits, Some(&cache)).unwrap());
+    });
     println!("load, cached          {:>8.1} ms", warm.as_secs_f64() * 1e3);
 
     let (descriptor, _) = describe(&mapper, &limits, Some(&cache)).unwrap();
     let wanted: &[Column] = &descriptor.tables[0].columns;
     let csv = time(5, || {
-        let mut table = CsvTable::open(&data.join("labels.csv"), "labels.csv", wanted, false, &limits).unwrap();
+        let mut table = CsvTable::open(
+            &data.join("labels.csv"),
+            "labels.csv",
+            wanted,
+            false,
+            &limits,
+        )
+        .unwrap();
         while let Some(row) = table.next_row().unwrap() {
             std::hint::black_box(row);
         }
     });
     report("read the table", csv);
-    let job = Job { mapper: &mapper, data: &data, options: &[], limits: &limits, cache: Some(&cache) };
+    let job = Job {
+        mapper: &mapper,
+        data: &data,
+        options: &[],
+        limits: &limits,
+        cache: Some(&cache),
+    };
     let mapped = time(5, || {
         let mut records = 0;
         let summary = map_stream(&job, &mut |batch| {
@@ -75,5 +101,9 @@ fn time(runs: u32, mut body: impl FnMut()) -> Duration {
 }
 
 fn report(what: &str, time: Duration) {
-    println!("{what:<21} {:>8.1} ms  {:>10.0} rows/s", time.as_secs_f64() * 1e3, f64::from(ROWS) / time.as_secs_f64());
+    println!(
+        "{what:<21} {:>8.1} ms  {:>10.0} rows/s",
+        time.as_secs_f64() * 1e3,
+        f64::from(ROWS) / time.as_secs_f64()
+    );
 }

@@ -40,7 +40,11 @@ pub(crate) fn descriptor(from: wit::Descriptor) -> own::Descriptor {
         options: from
             .options
             .into_iter()
-            .map(|o| own::OptionSpec { name: o.name, title: o.title, values: o.values })
+            .map(|o| own::OptionSpec {
+                name: o.name,
+                title: o.title,
+                values: o.values,
+            })
             .collect(),
         tables: from.tables.into_iter().map(table).collect(),
         folders: from.folders.into_iter().map(folder).collect(),
@@ -52,8 +56,16 @@ fn task(from: wit::Task) -> own::Task {
         (wit::Tracks::AS_PUBLISHED, record::Track::AsPublished),
         (wit::Tracks::CORRECTED, record::Track::Corrected),
     ];
-    let tracks = tracks.into_iter().filter(|(flag, _)| from.tracks.contains(*flag)).map(|(_, track)| track).collect();
-    own::Task { id: from.id, tracks, rule: from.rule }
+    let tracks = tracks
+        .into_iter()
+        .filter(|(flag, _)| from.tracks.contains(*flag))
+        .map(|(_, track)| track)
+        .collect();
+    own::Task {
+        id: from.id,
+        tracks,
+        rule: from.rule,
+    }
 }
 
 fn fields(from: wit::Fields) -> Vec<own::Field> {
@@ -93,7 +105,11 @@ fn table(from: wit::Table) -> own::Table {
         columns: from
             .columns
             .into_iter()
-            .map(|c| own::Column { name: c.name, aliases: c.aliases, required: c.required })
+            .map(|c| own::Column {
+                name: c.name,
+                aliases: c.aliases,
+                required: c.required,
+            })
             .collect(),
         join: from.join.map(|j| own::Join {
             onto: j.onto,
@@ -152,6 +168,9 @@ same_words! {
 
 impl From<wit::Frame> for record::Frame {
     fn from(from: wit::Frame) -> Self {
-        Self { width: from.width, height: from.height }
+        Self {
+            width: from.width,
+            height: from.height,
+        }
     }
 }

@@ -80,9 +80,17 @@ pub enum MapperFault {
     #[error("ran out of time in {during}: expected at most {limit:?} a call")]
     Time { during: String, limit: Duration },
     #[error("asked for too much memory in {during}: {wanted} bytes, expected at most {limit}")]
-    Memory { during: String, wanted: usize, limit: usize },
+    Memory {
+        during: String,
+        wanted: usize,
+        limit: usize,
+    },
     #[error("asked for too large a table in {during}: {wanted} elements, expected at most {limit}")]
-    TableElements { during: String, wanted: usize, limit: usize },
+    TableElements {
+        during: String,
+        wanted: usize,
+        limit: usize,
+    },
     #[error("returned too much from {during}: expected at most {limit} bytes")]
     Returned { during: String, limit: usize },
     #[error("stopped in {during}: {text}")]
@@ -114,7 +122,11 @@ pub enum TableFault {
     #[error("holds a record of over {limit} bytes: a quote that is never closed looks so")]
     RecordTooLong { limit: usize },
     #[error("holds a cell of {bytes} bytes in column {column}, expected at most {limit}")]
-    CellTooLong { column: usize, bytes: usize, limit: usize },
+    CellTooLong {
+        column: usize,
+        bytes: usize,
+        limit: usize,
+    },
     #[error("has over {limit} columns")]
     TooManyColumns { limit: usize },
     #[error("has over {limit} rows")]
@@ -126,14 +138,20 @@ pub enum TableFault {
     #[error("has columns that the mapper does not know: {unknown}; it knows {known}")]
     UnknownColumns { unknown: String, known: String },
     #[error("has the column {name} twice, at {first} and {second}")]
-    DoubledColumn { name: String, first: usize, second: usize },
+    DoubledColumn {
+        name: String,
+        first: usize,
+        second: usize,
+    },
     #[error("spells the column {name} in two ways at once: {spellings}")]
     TwoSpellings { name: String, spellings: String },
     #[error("has {found} cells, expected {expected} as in the header")]
     Ragged { found: usize, expected: usize },
     #[error("is not valid {encoding} at byte {offset}, as its byte order mark claims")]
     Malformed { encoding: &'static str, offset: u64 },
-    #[error("holds a zero byte at byte {offset}: UTF-16 without a byte order mark, or no text at all")]
+    #[error(
+        "holds a zero byte at byte {offset}: UTF-16 without a byte order mark, or no text at all"
+    )]
     ZeroByte { offset: u64 },
     #[error("changed while it was read")]
     Changed,
@@ -148,56 +166,130 @@ pub enum DatasetError {
     #[error("No mapper `{name}`, expected one of {known} or the path of a `.wasm` file")]
     UnknownMapper { name: String, known: String },
     #[error("{mapper} has no option `{option}`, expected one of {known}")]
-    UnknownOption { mapper: MapperName, option: String, known: String },
+    UnknownOption {
+        mapper: Box<MapperName>,
+        option: String,
+        known: String,
+    },
     #[error("{mapper} does not allow `{value}` for option `{option}`, expected one of {allowed}")]
-    OptionValue { mapper: MapperName, option: String, value: String, allowed: String },
+    OptionValue {
+        mapper: Box<MapperName>,
+        option: String,
+        value: String,
+        allowed: String,
+    },
     #[error("Cannot read `{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("Cannot start the WASM engine: {0}")]
     Engine(String),
     #[error("{mapper} {fault}")]
-    Mapper { mapper: MapperName, fault: MapperFault },
+    Mapper {
+        mapper: Box<MapperName>,
+        fault: MapperFault,
+    },
     #[error("{mapper} cannot read {place}{}: expected {rule}, found {found}", column.as_deref().map(|c| format!(", column `{c}`")).unwrap_or_default())]
-    Refused { mapper: MapperName, place: Place, column: Option<String>, rule: String, found: String },
+    Refused {
+        mapper: Box<MapperName>,
+        place: Box<Place>,
+        column: Option<String>,
+        rule: String,
+        found: String,
+    },
     #[error("{mapper} refuses its options: expected {rule}, found {found}")]
-    RefusedOptions { mapper: MapperName, rule: String, found: String },
+    RefusedOptions {
+        mapper: Box<MapperName>,
+        rule: String,
+        found: String,
+    },
     #[error("No data folder `{}`", path.display())]
     NoFolder { path: PathBuf },
     #[error("`{}` is not a folder of {title}: looked for {wanted}; found {found}", path.display())]
-    Layout { path: PathBuf, title: String, wanted: String, found: String, better: Option<PathBuf> },
+    Layout {
+        path: PathBuf,
+        title: String,
+        wanted: Box<str>,
+        found: Box<str>,
+        better: Option<PathBuf>,
+    },
     #[error("`{pattern}` fits more than one file: {matches}")]
     Ambiguous { pattern: String, matches: String },
     #[error("`{path}` leads out of the data folder")]
     Escape { path: String },
     #[error("{place} {fault}")]
     Table { place: Place, fault: TableFault },
-    #[error("Cannot join `{table}` onto `{onto}`: {rows} rows of it share their key with another, which would double rows; the first is at line {line}")]
-    JoinKeyTwice { table: String, onto: String, rows: u64, line: u64 },
-    #[error("Joining `{table}` would give {rows} rows of `{onto}` a partner that another row has; the first is at line {line}")]
-    JoinDoubles { table: String, onto: String, rows: u64, line: u64 },
-    #[error("Joining `{table}` would lose {lost} of {rows} rows of `{onto}`, which have no partner; the first is at line {line}")]
-    JoinLosesPrimary { table: String, onto: String, lost: u64, rows: u64, line: u64 },
-    #[error("Joining `{table}` would lose {lost} of its {rows} rows, which no row of `{onto}` asks for; the first is at line {line}")]
-    JoinLosesSecondary { table: String, onto: String, lost: u64, rows: u64, line: u64 },
+    #[error(
+        "Cannot join `{table}` onto `{onto}`: {rows} rows of it share their key with another, which would double rows; the first is at line {line}"
+    )]
+    JoinKeyTwice {
+        table: String,
+        onto: String,
+        rows: u64,
+        line: u64,
+    },
+    #[error(
+        "Joining `{table}` would give {rows} rows of `{onto}` a partner that another row has; the first is at line {line}"
+    )]
+    JoinDoubles {
+        table: String,
+        onto: String,
+        rows: u64,
+        line: u64,
+    },
+    #[error(
+        "Joining `{table}` would lose {lost} of {rows} rows of `{onto}`, which have no partner; the first is at line {line}"
+    )]
+    JoinLosesPrimary {
+        table: String,
+        onto: String,
+        lost: u64,
+        rows: u64,
+        line: u64,
+    },
+    #[error(
+        "Joining `{table}` would lose {lost} of its {rows} rows, which no row of `{onto}` asks for; the first is at line {line}"
+    )]
+    JoinLosesSecondary {
+        table: String,
+        onto: String,
+        lost: u64,
+        rows: u64,
+        line: u64,
+    },
     #[error("The tables to join onto `{table}` are too large: over {limit} bytes")]
     JoinTooLarge { table: String, limit: usize },
     #[error("`{folder}` holds too many files: over {limit}")]
     TooManyImages { folder: String, limit: usize },
     #[error("{second} names `{image}`, which {first} has already")]
-    ImageTwice { image: String, first: Place, second: Place },
+    ImageTwice {
+        image: String,
+        first: Place,
+        second: Place,
+    },
     #[error("{place} names `{name}`, which fits {matches}")]
-    AmbiguousImage { place: Place, name: String, matches: String },
+    AmbiguousImage {
+        place: Place,
+        name: String,
+        matches: String,
+    },
     #[error("None of the {rows} rows of {title} gave a record: {dropped} dropped, {missing} without an image{}", example.as_deref().map(|e| format!(" (the first: `{e}`)")).unwrap_or_default())]
-    NothingMapped { title: String, rows: u64, dropped: u64, missing: u64, example: Option<String> },
+    NothingMapped {
+        title: String,
+        rows: u64,
+        dropped: u64,
+        missing: u64,
+        example: Option<String>,
+    },
     #[error("The consumer of records failed: {0}")]
-    Sink(std::boxed::Box<dyn std::error::Error + Send + Sync>),
+    Sink(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl DatasetError {
     /// What callers branch on.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownMapper { .. } | Self::UnknownOption { .. } | Self::OptionValue { .. } => ErrorKind::Usage,
+            Self::UnknownMapper { .. } | Self::UnknownOption { .. } | Self::OptionValue { .. } => {
+                ErrorKind::Usage
+            }
             Self::Io { .. } | Self::Engine(_) => ErrorKind::Io,
             Self::Mapper { .. } => ErrorKind::Mapper,
             Self::Refused { .. } | Self::RefusedOptions { .. } => ErrorKind::Refused,
@@ -244,10 +336,19 @@ impl DatasetError {
     }
 
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::Io { path: path.into(), source }
+        Self::Io {
+            path: path.into(),
+            source,
+        }
     }
 
     pub(crate) fn table(file: &str, line: Option<u64>, fault: TableFault) -> Self {
-        Self::Table { place: Place { file: file.into(), line }, fault }
+        Self::Table {
+            place: Place {
+                file: file.into(),
+                line,
+            },
+            fault,
+        }
     }
 }

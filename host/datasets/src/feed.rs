@@ -23,7 +23,9 @@ impl Run<'_, '_> {
             self.accounts.table(file.as_deref().unwrap_or(""));
         }
         for (index, (table, file)) in descriptor.tables.iter().zip(&plan.tables).enumerate() {
-            let Some(file) = file.as_deref().filter(|_| table.join.is_none()) else { continue };
+            let Some(file) = file.as_deref().filter(|_| table.join.is_none()) else {
+                continue;
+            };
             match &table.source {
                 TableSource::Csv(_) => self.csv(root, plan, index, table, file)?,
                 TableSource::Listing(folder) => self.listing(index, table, folder, file)?,
@@ -43,24 +45,43 @@ impl Run<'_, '_> {
         let mut budget = self.limits.join_bytes;
         let mut partners = Vec::new();
         for (other, path) in self.descriptor.tables.iter().zip(&plan.tables) {
-            let Some(join) = other.join.as_ref().filter(|join| join.onto == table.id) else { continue };
+            let Some(join) = other.join.as_ref().filter(|join| join.onto == table.id) else {
+                continue;
+            };
             let Some(path) = path else {
                 partners.push((Partners::absent(other, join), None));
                 continue;
             };
-            let csv = CsvTable::open(&root.real().join(path), path, &other.columns, other.closed, self.limits)?;
+            let csv = CsvTable::open(
+                &root.real().join(path),
+                path,
+                &other.columns,
+                other.closed,
+                self.limits,
+            )?;
             let limit = self.limits.join_bytes;
             let (read, report) = Partners::read(other, join, table, csv, path, &mut budget, limit)?;
             partners.push((read, Some(report)));
         }
-        let mut csv = CsvTable::open(&root.real().join(file), file, &table.columns, table.closed, self.limits)?;
+        let mut csv = CsvTable::open(
+            &root.real().join(file),
+            file,
+            &table.columns,
+            table.closed,
+            self.limits,
+        )?;
         let mut batch = Batch::default();
         while let Some(row) = csv.next_row()? {
             let mut cells = row.cells;
             for (partner, _) in &mut partners {
                 partner.extend(&mut cells, row.line);
             }
-            self.queue(&mut batch, index, u32::try_from(row.line).unwrap_or(u32::MAX), cells)?;
+            self.queue(
+                &mut batch,
+                index,
+                u32::try_from(row.line).unwrap_or(u32::MAX),
+                cells,
+            )?;
         }
         self.flush(&mut batch, index)?;
         self.tables.push(TableReport {
@@ -76,21 +97,36 @@ impl Run<'_, '_> {
         });
         for (partner, report) in partners {
             let settled = partner.settle(file)?;
-            self.tables.extend(report.map(|report| TableReport { join: settled, ..report }));
+            self.tables.extend(report.map(|report| TableReport {
+                join: settled,
+                ..report
+            }));
         }
         Ok(())
     }
 
-    fn listing(&mut self, index: usize, table: &Table, folder: &str, file: &str) -> Result<(), DatasetError> {
+    fn listing(
+        &mut self,
+        index: usize,
+        table: &Table,
+        folder: &str,
+        file: &str,
+    ) -> Result<(), DatasetError> {
         let place = self.descriptor.folders.iter().position(|f| f.id == *folder);
-        let names = place.and_then(|place| self.folders[place].as_ref()).map(ImageFolder::names);
+        let names = place
+            .and_then(|place| self.folders[place].as_ref())
+            .map(ImageFolder::names);
         let names: Vec<String> = names.unwrap_or_default().to_vec();
         let mut hasher = blake3::Hasher::new();
         let mut batch = Batch::default();
         for (number, path) in names.iter().enumerate() {
             hasher.update(path.as_bytes());
             hasher.update(b"\n");
-            let cells = table.columns.iter().map(|column| listing_cell(path, &column.name)).collect();
+            let cells = table
+                .columns
+                .iter()
+                .map(|column| listing_cell(path, &column.name))
+                .collect();
             self.queue(&mut batch, index, number as u32 + 1, cells)?;
         }
         self.flush(&mut batch, index)?;
@@ -131,7 +167,10 @@ impl Run<'_, '_> {
         for row in &batch.rows {
             self.accounts.pushed(table, row.line);
         }
-        let file = self.accounts.place(table as u32, first).map_or(String::new(), |(file, _)| file.to_owned());
+        let file = self
+            .accounts
+            .place(table as u32, first)
+            .map_or(String::new(), |(file, _)| file.to_owned());
         let pushed = self.session.push(table as u32, first, &batch.rows, &file)?;
         let outcomes = pushed.map_err(|failure| self.refused(Some(&file), &failure))?;
         batch.rows.clear();
@@ -141,7 +180,9 @@ impl Run<'_, '_> {
 }
 
 fn listing_cell(path: &str, column: &str) -> Option<String> {
-    let (folders, name) = path.rsplit_once('/').map_or(("", path), |(folders, name)| (folders, name));
+    let (folders, name) = path
+        .rsplit_once('/')
+        .map_or(("", path), |(folders, name)| (folders, name));
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let cell = match column {
         "path" => path,

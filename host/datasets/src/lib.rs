@@ -24,14 +24,16 @@ mod table;
 mod text;
 
 pub use descriptor::{
-    Access, Column, Descriptor, Device, DeviceKind, Field, Folder, ImageKey, Join, OptionSpec, Table, TableSource, Task,
+    Access, Column, Descriptor, Device, DeviceKind, Field, Folder, ImageKey, Join, OptionSpec,
+    Table, TableSource, Task,
 };
 pub use error::{DatasetError, ErrorKind, MapperFault, MapperName, Place, TableFault};
 pub use limits::Limits;
 pub use map::{Job, Sink, map_dataset, map_stream};
 pub use record::{
-    Age, Box, Dropped, Eye, Finding, Frame, JoinReport, Landmark, LandmarkKind, Mapped, Mask, Missing, Quality, Record,
-    SampleId, Sex, Split, Summary, TableReport, TaskLabel, Track, Truth, View,
+    Age, BoundingBox, Dropped, Eye, Finding, Frame, JoinReport, Landmark, LandmarkKind, Mapped,
+    Mask, Missing, Quality, Record, SampleId, Sex, Split, Summary, TableReport, TaskLabel, Track,
+    Truth, View,
 };
 pub use registry::{Embedded, MapperSource, describe, registry};
 pub use table::{Cells, CsvTable, Encoding};

@@ -36,15 +36,25 @@ pub fn map_dataset(
     cache: Option<&Path>,
 ) -> Result<Mapped, DatasetError> {
     let mut records = Vec::new();
-    let summary = map_stream(&Job { mapper, data, options: &[], limits, cache }, &mut |batch| {
-        records.extend(batch);
-        Ok(())
-    })?;
+    let summary = map_stream(
+        &Job {
+            mapper,
+            data,
+            options: &[],
+            limits,
+            cache,
+        },
+        &mut |batch| {
+            records.extend(batch);
+            Ok(())
+        },
+    )?;
     Ok(Mapped { summary, records })
 }
 
 /// Takes a batch of records; its error ends the run.
-pub type Sink<'a> = dyn FnMut(Vec<Record>) -> Result<(), std::boxed::Box<dyn std::error::Error + Send + Sync>> + 'a;
+pub type Sink<'a> =
+    dyn FnMut(Vec<Record>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
 
 /// Maps a dataset and hands the records on, batch by batch. Some checks (joins, rows without an answer) can only be made
 /// at the end: what the sink was given counts for nothing if this returns an error.
@@ -57,13 +67,23 @@ pub fn map_stream(job: &Job<'_>, sink: &mut Sink<'_>) -> Result<Summary, Dataset
     if let Err(failure) = session.open(&options)? {
         let cap = |text: &str| text::quote(text, job.limits.message_chars);
         let (rule, found) = (cap(&failure.rule), cap(&failure.found));
-        return Err(DatasetError::RefusedOptions { mapper: session.name().clone(), rule, found });
+        return Err(DatasetError::RefusedOptions {
+            mapper: Box::new(session.name().clone()),
+            rule,
+            found,
+        });
     }
     let mut budget = job.limits.images;
     let mut folders = Vec::new();
     for (spec, path) in descriptor.folders.iter().zip(&plan.folders) {
         folders.push(match path {
-            Some(path) => Some(ImageFolder::read(&root, path.clone(), spec, job.limits, &mut budget)?),
+            Some(path) => Some(ImageFolder::read(
+                &root,
+                path.clone(),
+                spec,
+                job.limits,
+                &mut budget,
+            )?),
             None => None,
         });
     }
@@ -85,8 +105,15 @@ pub fn map_stream(job: &Job<'_>, sink: &mut Sink<'_>) -> Result<Summary, Dataset
     let outcomes = run.session.finish()?;
     let outcomes = outcomes.map_err(|failure| run.refused(None, &failure))?;
     run.outcomes(outcomes)?;
-    run.accounts.settle().map_err(|fault| run.session.fault(fault))?;
-    let unmatched: Vec<String> = run.folders.iter().flatten().flat_map(ImageFolder::unused).collect();
+    run.accounts
+        .settle()
+        .map_err(|fault| run.session.fault(fault))?;
+    let unmatched: Vec<String> = run
+        .folders
+        .iter()
+        .flatten()
+        .flat_map(ImageFolder::unused)
+        .collect();
     if run.mapped == 0 {
         return Err(DatasetError::NothingMapped {
             title: descriptor.title.clone(),
@@ -122,17 +149,37 @@ fn options(
     for (option, value) in given {
         let Some(spec) = specs.iter().find(|spec| spec.name == *option) else {
             let names: Vec<&String> = specs.iter().map(|spec| &spec.name).collect();
-            let (mapper, option) = (mapper.clone(), text::quote(option, 80));
-            return Err(DatasetError::UnknownOption { mapper, option, known: text::list(&names, 64) });
+            let (mapper, option) = (Box::new(mapper.clone()), text::quote(option, 80));
+            return Err(DatasetError::UnknownOption {
+                mapper,
+                option,
+                known: text::list(&names, 64),
+            });
         };
         if !spec.values.is_empty() && !spec.values.contains(value) {
-            let (mapper, option, value) = (mapper.clone(), option.clone(), text::quote(value, 80));
-            return Err(DatasetError::OptionValue { mapper, option, value, allowed: text::list(&spec.values, 64) });
+            let (mapper, option, value) = (
+                Box::new(mapper.clone()),
+                option.clone(),
+                text::quote(value, 80),
+            );
+            return Err(DatasetError::OptionValue {
+                mapper,
+                option,
+                value,
+                allowed: text::list(&spec.values, 64),
+            });
         }
     }
     let value = |spec: &OptionSpec| {
-        let set = given.iter().rev().find(|(name, _)| *name == spec.name).map(|(_, value)| value);
+        let set = given
+            .iter()
+            .rev()
+            .find(|(name, _)| *name == spec.name)
+            .map(|(_, value)| value);
         set.or(spec.values.first()).cloned().unwrap_or_default()
     };
-    Ok(specs.iter().map(|spec| (spec.name.clone(), value(spec))).collect())
+    Ok(specs
+        .iter()
+        .map(|spec| (spec.name.clone(), value(spec)))
+        .collect())
 }

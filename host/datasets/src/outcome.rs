@@ -4,7 +4,9 @@ use crate::check;
 use crate::contract::wit;
 use crate::error::{DatasetError, MapperFault, Place};
 use crate::layout::Lookup;
-use crate::record::{Age, Box, Dropped, Finding, Landmark, Mask, Missing, Record, SampleId, TaskLabel};
+use crate::record::{
+    Age, BoundingBox, Dropped, Finding, Landmark, Mask, Missing, Record, SampleId, TaskLabel,
+};
 use crate::run::Run;
 use crate::text;
 
@@ -18,36 +20,62 @@ impl Run<'_, '_> {
                 Ok((file, line)) => (file.to_owned(), line),
                 Err(fault) => return Err(self.session.fault(fault)),
             };
-            let place = || Place { file: file.clone(), line: Some(line.into()) };
+            let place = || Place {
+                file: file.clone(),
+                line: Some(line.into()),
+            };
             match outcome.fate {
                 wit::Fate::Used => self.used_rows += 1,
                 wit::Fate::Dropped(drop) => {
-                    let long = drop.reason.len().max(drop.detail.as_ref().map_or(0, String::len));
+                    let long = drop
+                        .reason
+                        .len()
+                        .max(drop.detail.as_ref().map_or(0, String::len));
                     if long > self.limits.text_bytes || drop.reason.is_empty() {
                         let limit = self.limits.text_bytes;
-                        let what = format!("expected a reason of 1 to {limit} bytes, found one of {long}");
-                        return Err(self.session.fault(MapperFault::Outcome { place: place(), what }));
+                        let what =
+                            format!("expected a reason of 1 to {limit} bytes, found one of {long}");
+                        return Err(self.session.fault(MapperFault::Outcome {
+                            place: place(),
+                            what,
+                        }));
                     }
                     let clean = |text: String| text::quote(&text, self.limits.text_bytes);
                     let (reason, detail) = (clean(drop.reason), drop.detail.map(clean));
-                    self.dropped.push(Dropped { table: file, line, reason, detail });
+                    self.dropped.push(Dropped {
+                        table: file,
+                        line,
+                        reason,
+                        detail,
+                    });
                 }
                 wit::Fate::Mapped(samples) => {
                     let (found, limit) = (samples.len(), self.limits.samples_per_row);
                     if !(1..=limit).contains(&found) {
                         let what = format!("expected 1 to {limit} samples, found {found}");
-                        return Err(self.session.fault(MapperFault::Outcome { place: place(), what }));
+                        return Err(self.session.fault(MapperFault::Outcome {
+                            place: place(),
+                            what,
+                        }));
                     }
                     for sample in samples {
-                        check::sample(&sample, self.descriptor, self.limits)
-                            .map_err(|what| self.session.fault(MapperFault::Sample { place: place(), what }))?;
+                        check::sample(&sample, self.descriptor, self.limits).map_err(|what| {
+                            self.session.fault(MapperFault::Sample {
+                                place: place(),
+                                what,
+                            })
+                        })?;
                         records.extend(self.record(sample, reference, &file, line)?);
                     }
                 }
             }
         }
         self.mapped += records.len() as u64;
-        if records.is_empty() { Ok(()) } else { (self.sink)(records).map_err(DatasetError::Sink) }
+        if records.is_empty() {
+            Ok(())
+        } else {
+            (self.sink)(records).map_err(DatasetError::Sink)
+        }
     }
 
     /// The record of a checked sample; `None`, and noted, where its image is missing.
@@ -58,29 +86,51 @@ impl Run<'_, '_> {
         file: &str,
         line: u32,
     ) -> Result<Option<Record>, DatasetError> {
-        let place = || Place { file: file.into(), line: Some(line.into()) };
+        let place = || Place {
+            file: file.into(),
+            line: Some(line.into()),
+        };
         let Some(path) = self.resolve(&sample.image, place)? else {
-            let folder = self.folders[sample.image.folder as usize].as_ref().map(|folder| folder.path.as_str());
+            let folder = self.folders[sample.image.folder as usize]
+                .as_ref()
+                .map(|folder| folder.path.as_str());
             let spec = &self.descriptor.folders[sample.image.folder as usize];
             let image = format!("{}/{}", folder.unwrap_or(&spec.id), sample.image.name);
-            self.missing.push(Missing { table: file.into(), line, image });
+            self.missing.push(Missing {
+                table: file.into(),
+                line,
+                image,
+            });
             return Ok(None);
         };
         let hash = blake3::hash(path.as_bytes());
         let key: [u8; 16] = hash.as_bytes()[..16].try_into().expect("16 of 32 bytes");
         if let Some((table, number)) = self.taken.insert(key, row) {
             let first = self.accounts.place(table, number);
-            let first = first.map_or_else(place, |(file, line)| Place { file: file.into(), line: Some(line.into()) });
-            return Err(DatasetError::ImageTwice { image: path, first, second: place() });
+            let first = first.map_or_else(place, |(file, line)| Place {
+                file: file.into(),
+                line: Some(line.into()),
+            });
+            return Err(DatasetError::ImageTwice {
+                image: path,
+                first,
+                second: place(),
+            });
         }
         let mut masks = Vec::with_capacity(sample.masks.len());
         for mask in sample.masks {
-            match self.resolve(&mask.image, place)? {
-                Some(path) => masks.push(Mask { what: mask.what, path }),
-                None => {
-                    let image = format!("{} (mask)", mask.image.name);
-                    self.missing.push(Missing { table: file.into(), line, image });
-                }
+            if let Some(path) = self.resolve(&mask.image, place)? {
+                masks.push(Mask {
+                    what: mask.what,
+                    path,
+                });
+            } else {
+                let image = format!("{} (mask)", mask.image.name);
+                self.missing.push(Missing {
+                    table: file.into(),
+                    line,
+                    image,
+                });
             }
         }
         let task = |index: u32| self.descriptor.tasks[index as usize].id.clone();
@@ -103,29 +153,57 @@ impl Run<'_, '_> {
             labels: sample.labels.into_iter().map(label).collect(),
             grade: sample.grade,
             edema: sample.edema,
-            age: sample.age.map(|age| Age { years: age.years, at_least: age.at_least }),
+            age: sample.age.map(|age| Age {
+                years: age.years,
+                at_least: age.at_least,
+            }),
             sex: sample.sex.map(Into::into),
             quality: sample.quality.map(Into::into),
             vcdr: sample.vcdr,
             camera: sample.camera,
-            findings: sample.findings.into_iter().map(|f| Finding { name: f.name, state: f.state.into() }).collect(),
+            findings: sample
+                .findings
+                .into_iter()
+                .map(|f| Finding {
+                    name: f.name,
+                    state: f.state.into(),
+                })
+                .collect(),
             landmarks: sample
                 .landmarks
                 .into_iter()
-                .map(|l| Landmark { kind: l.kind.into(), x: l.x, y: l.y, frame: l.frame.into() })
+                .map(|l| Landmark {
+                    kind: l.kind.into(),
+                    x: l.x,
+                    y: l.y,
+                    frame: l.frame.into(),
+                })
                 .collect(),
             boxes: sample
                 .boxes
                 .into_iter()
-                .map(|b| Box { what: b.what, x1: b.x1, y1: b.y1, x2: b.x2, y2: b.y2, frame: b.frame.into() })
+                .map(|b| BoundingBox {
+                    what: b.what,
+                    x1: b.x1,
+                    y1: b.y1,
+                    x2: b.x2,
+                    y2: b.y2,
+                    frame: b.frame.into(),
+                })
                 .collect(),
             masks,
         }))
     }
 
     /// The file of an image, below the data folder; `None` where it is not there.
-    fn resolve(&mut self, image: &wit::ImageRef, place: impl Fn() -> Place) -> Result<Option<String>, DatasetError> {
-        let Some(folder) = &mut self.folders[image.folder as usize] else { return Ok(None) };
+    fn resolve(
+        &mut self,
+        image: &wit::ImageRef,
+        place: impl Fn() -> Place,
+    ) -> Result<Option<String>, DatasetError> {
+        let Some(folder) = &mut self.folders[image.folder as usize] else {
+            return Ok(None);
+        };
         match folder.take(&image.name) {
             Lookup::Found(path) => Ok(Some(path)),
             Lookup::Missing => Ok(None),

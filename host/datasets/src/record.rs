@@ -104,7 +104,11 @@ impl SampleId {
     /// and folder names leak labels.
     pub fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("focus-host 2026-11 sample id");
-        for part in [self.dataset.as_str(), self.split.map_or("", Split::as_str), self.path.as_str()] {
+        for part in [
+            self.dataset.as_str(),
+            self.split.map_or("", Split::as_str),
+            self.path.as_str(),
+        ] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }
@@ -114,7 +118,13 @@ impl SampleId {
 
 impl fmt::Display for SampleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.dataset, self.split.map_or("-", Split::as_str), self.path)
+        write!(
+            f,
+            "{}/{}/{}",
+            self.dataset,
+            self.split.map_or("-", Split::as_str),
+            self.path
+        )
     }
 }
 
@@ -159,7 +169,7 @@ pub struct Landmark {
 /// A box, in pixels of its frame; `x1 < x2`, `y1 < y2`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct Box {
+pub struct BoundingBox {
     pub what: String,
     pub x1: f64,
     pub y1: f64,
@@ -221,7 +231,7 @@ pub struct Record {
     /// Points.
     pub landmarks: Vec<Landmark>,
     /// Boxes.
-    pub boxes: Vec<Box>,
+    pub boxes: Vec<BoundingBox>,
     /// Masks.
     pub masks: Vec<Mask>,
 }
@@ -229,10 +239,13 @@ pub struct Record {
 impl Record {
     /// A task's label in a track; unknown where the mapper said nothing.
     pub fn label(&self, task: &str, track: Track) -> Truth {
-        self.labels.iter().find(|label| label.task == task).map_or(Truth::Unknown, |label| match track {
-            Track::AsPublished => label.as_published,
-            Track::Corrected => label.corrected,
-        })
+        self.labels
+            .iter()
+            .find(|label| label.task == task)
+            .map_or(Truth::Unknown, |label| match track {
+                Track::AsPublished => label.as_published,
+                Track::Corrected => label.corrected,
+            })
     }
 
     /// A point of this kind.
@@ -356,7 +369,11 @@ mod tests {
     use super::*;
 
     fn id(dataset: &str, split: Option<Split>, path: &str) -> SampleId {
-        SampleId { dataset: dataset.into(), split, path: path.into() }
+        SampleId {
+            dataset: dataset.into(),
+            split,
+            path: path.into(),
+        }
     }
 
     #[test]

@@ -59,8 +59,15 @@ impl FromStr for MapperSource {
         if EMBEDDED.iter().any(|mapper| mapper.id == name) {
             return Ok(Self::Embedded(name.into()));
         }
-        let is_path = name.contains('/') || Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("wasm"));
-        if is_path { Ok(Self::Path(name.into())) } else { Err(unknown(name)) }
+        let is_path = name.contains('/')
+            || Path::new(name)
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("wasm"));
+        if is_path {
+            Ok(Self::Path(name.into()))
+        } else {
+            Err(unknown(name))
+        }
     }
 }
 
@@ -74,18 +81,33 @@ impl fmt::Display for MapperSource {
 }
 
 impl MapperSource {
-    pub(crate) fn load(&self, limits: &Limits, cache: Option<&Path>) -> Result<Module, DatasetError> {
+    pub(crate) fn load(
+        &self,
+        limits: &Limits,
+        cache: Option<&Path>,
+    ) -> Result<Module, DatasetError> {
         match self {
             Self::Embedded(id) => {
-                let mapper = EMBEDDED.iter().find(|mapper| mapper.id == id).ok_or_else(|| unknown(id))?;
+                let mapper = EMBEDDED
+                    .iter()
+                    .find(|mapper| mapper.id == id)
+                    .ok_or_else(|| unknown(id))?;
                 Module::load(id, mapper.bytes, limits, cache)
             }
             Self::Path(path) => {
                 let name = path.display().to_string();
-                let size = fs::metadata(path).map_err(|e| DatasetError::io(path, e))?.len();
+                let size = fs::metadata(path)
+                    .map_err(|e| DatasetError::io(path, e))?
+                    .len();
                 if size > limits.module_bytes {
-                    let mapper = MapperName { name, version: None };
-                    let fault = MapperFault::TooLarge { bytes: size, limit: limits.module_bytes };
+                    let mapper = Box::new(MapperName {
+                        name,
+                        version: None,
+                    });
+                    let fault = MapperFault::TooLarge {
+                        bytes: size,
+                        limit: limits.module_bytes,
+                    };
                     return Err(DatasetError::Mapper { mapper, fault });
                 }
                 let bytes = fs::read(path).map_err(|e| DatasetError::io(path, e))?;
@@ -97,7 +119,10 @@ impl MapperSource {
 
 fn unknown(name: &str) -> DatasetError {
     let ids: Vec<&str> = EMBEDDED.iter().map(|mapper| mapper.id).collect();
-    DatasetError::UnknownMapper { name: text::quote(name, 80), known: text::list(&ids, 64) }
+    DatasetError::UnknownMapper {
+        name: text::quote(name, 80),
+        known: text::list(&ids, 64),
+    }
 }
 
 /// What a mapper says about itself, and the BLAKE3 of its file. Reads no data.
@@ -117,9 +142,18 @@ mod tests {
 
     #[test]
     fn ids_and_paths() {
-        assert_eq!("idrid".parse::<MapperSource>().unwrap(), MapperSource::Embedded("idrid".into()));
-        assert_eq!("./x".parse::<MapperSource>().unwrap(), MapperSource::Path("./x".into()));
-        assert_eq!("x.wasm".parse::<MapperSource>().unwrap(), MapperSource::Path("x.wasm".into()));
+        assert_eq!(
+            "idrid".parse::<MapperSource>().unwrap(),
+            MapperSource::Embedded("idrid".into())
+        );
+        assert_eq!(
+            "./x".parse::<MapperSource>().unwrap(),
+            MapperSource::Path("./x".into())
+        );
+        assert_eq!(
+            "x.wasm".parse::<MapperSource>().unwrap(),
+            MapperSource::Path("x.wasm".into())
+        );
         let error = "Idrid".parse::<MapperSource>().unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -32,16 +32,27 @@ pub(crate) struct Run<'a, 'b> {
 impl Run<'_, '_> {
     /// The error for a table that the mapper does not know how to read.
     pub(crate) fn refused(&self, file: Option<&str>, failure: &wit::Failure) -> DatasetError {
-        let place = failure.row.and_then(|row| self.accounts.place(row.table, row.row));
+        let place = failure
+            .row
+            .and_then(|row| self.accounts.place(row.table, row.row));
         let place = match (place, file) {
-            (Some((file, line)), _) => Place { file: file.into(), line: Some(line.into()) },
-            (None, Some(file)) => Place { file: file.into(), line: None },
-            (None, None) => Place { file: "the tables".into(), line: None },
+            (Some((file, line)), _) => Place {
+                file: file.into(),
+                line: Some(line.into()),
+            },
+            (None, Some(file)) => Place {
+                file: file.into(),
+                line: None,
+            },
+            (None, None) => Place {
+                file: "the tables".into(),
+                line: None,
+            },
         };
         let cap = |text: &str| text::quote(text, self.limits.message_chars);
         DatasetError::Refused {
-            mapper: self.session.name().clone(),
-            place,
+            mapper: Box::new(self.session.name().clone()),
+            place: Box::new(place),
             column: failure.column.as_deref().map(cap),
             rule: cap(&failure.rule),
             found: format!("`{}`", cap(&failure.found)),

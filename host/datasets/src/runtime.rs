@@ -28,24 +28,51 @@ pub(crate) struct Module {
 
 impl Module {
     /// Compiles a mapper, or takes it from the cache folder. Runs nothing of it.
-    pub(crate) fn load(name: &str, bytes: &[u8], limits: &Limits, cache: Option<&Path>) -> Result<Self, DatasetError> {
-        let name = MapperName { name: name.into(), version: None };
-        let fault = |fault| DatasetError::Mapper { mapper: name.clone(), fault };
+    pub(crate) fn load(
+        name: &str,
+        bytes: &[u8],
+        limits: &Limits,
+        cache: Option<&Path>,
+    ) -> Result<Self, DatasetError> {
+        let name = MapperName {
+            name: name.into(),
+            version: None,
+        };
+        let fault = |fault| DatasetError::Mapper {
+            mapper: Box::new(name.clone()),
+            fault,
+        };
         let size = bytes.len() as u64;
         if size > limits.module_bytes {
-            return Err(fault(MapperFault::TooLarge { bytes: size, limit: limits.module_bytes }));
+            return Err(fault(MapperFault::TooLarge {
+                bytes: size,
+                limit: limits.module_bytes,
+            }));
         }
         let engine = engine(cache)?;
-        let component = Component::from_binary(&engine, bytes)
-            .map_err(|e| fault(MapperFault::NotAComponent(text::quote(&format!("{e:#}"), limits.message_chars))))?;
-        let imports: Vec<String> =
-            component.component_type().imports(&engine).map(|(name, _)| name.to_owned()).collect();
+        let component = Component::from_binary(&engine, bytes).map_err(|e| {
+            fault(MapperFault::NotAComponent(text::quote(
+                &format!("{e:#}"),
+                limits.message_chars,
+            )))
+        })?;
+        let imports: Vec<String> = component
+            .component_type()
+            .imports(&engine)
+            .map(|(name, _)| name.to_owned())
+            .collect();
         if !imports.is_empty() {
             return Err(fault(MapperFault::Imports(text::list(&imports, 8))));
         }
         tick(&engine);
         let digest = blake3::hash(bytes).to_hex().to_string();
-        Ok(Self { engine, component, name, digest, limits: Arc::new(limits.clone()) })
+        Ok(Self {
+            engine,
+            component,
+            name,
+            digest,
+            limits: Arc::new(limits.clone()),
+        })
     }
 
     /// BLAKE3 of the mapper's file.
@@ -84,9 +111,12 @@ impl Module {
             }
             Err(error) => return Err(session.stopped(&error, "instantiation".into())),
         }
-        let described = session.call("describe", |guest, store| guest.focus_mapper_mapping().call_describe(store))?;
+        let described = session.call("describe", |guest, store| {
+            guest.focus_mapper_mapping().call_describe(store)
+        })?;
         let descriptor = contract::descriptor(described);
-        check::descriptor(&descriptor, &self.limits).map_err(|what| session.fault(MapperFault::Descriptor(what)))?;
+        check::descriptor(&descriptor, &self.limits)
+            .map_err(|what| session.fault(MapperFault::Descriptor(what)))?;
         session.name.version = Some(text::quote(&descriptor.version, 40));
         Ok((session, descriptor))
     }
@@ -109,12 +139,20 @@ impl Session {
 
     /// An error that names the mapper.
     pub(crate) fn fault(&self, fault: MapperFault) -> DatasetError {
-        DatasetError::Mapper { mapper: self.name.clone(), fault }
+        DatasetError::Mapper {
+            mapper: Box::new(self.name.clone()),
+            fault,
+        }
     }
 
     /// `open` of the contract.
-    pub(crate) fn open(&mut self, options: &[(String, String)]) -> Result<Result<(), wit::Failure>, DatasetError> {
-        self.call("open", |guest, store| guest.focus_mapper_mapping().call_open(store, options))
+    pub(crate) fn open(
+        &mut self,
+        options: &[(String, String)],
+    ) -> Result<Result<(), wit::Failure>, DatasetError> {
+        self.call("open", |guest, store| {
+            guest.focus_mapper_mapping().call_open(store, options)
+        })
     }
 
     /// `push` of the contract. `file` and the lines are for messages.
@@ -126,13 +164,25 @@ impl Session {
         file: &str,
     ) -> Result<Result<Vec<wit::Outcome>, wit::Failure>, DatasetError> {
         let line = |row: Option<&wit::Row>| row.map_or(0, |row| row.line);
-        let during = format!("`push` of `{file}` lines {} to {}", line(rows.first()), line(rows.last()));
-        self.call(&during, |guest, store| guest.focus_mapper_mapping().call_push(store, table, first, rows))
+        let during = format!(
+            "`push` of `{file}` lines {} to {}",
+            line(rows.first()),
+            line(rows.last())
+        );
+        self.call(&during, |guest, store| {
+            guest
+                .focus_mapper_mapping()
+                .call_push(store, table, first, rows)
+        })
     }
 
     /// `finish` of the contract.
-    pub(crate) fn finish(&mut self) -> Result<Result<Vec<wit::Outcome>, wit::Failure>, DatasetError> {
-        self.call("finish", |guest, store| guest.focus_mapper_mapping().call_finish(store))
+    pub(crate) fn finish(
+        &mut self,
+    ) -> Result<Result<Vec<wit::Outcome>, wit::Failure>, DatasetError> {
+        self.call("finish", |guest, store| {
+            guest.focus_mapper_mapping().call_finish(store)
+        })
     }
 
     fn call<T>(
@@ -147,16 +197,23 @@ impl Session {
         let result = body(&guest, &mut self.store);
         self.guest = Some(guest);
         result.map_err(|error| {
-            let during = if during.starts_with('`') { during.to_owned() } else { format!("`{during}`") };
+            let during = if during.starts_with('`') {
+                during.to_owned()
+            } else {
+                format!("`{during}`")
+            };
             self.stopped(&error, during)
         })
     }
 
     fn refuel(&mut self) -> Result<(), DatasetError> {
-        self.store.set_fuel(self.limits.fuel_per_call).map_err(|e| DatasetError::Engine(format!("{e:#}")))?;
+        self.store
+            .set_fuel(self.limits.fuel_per_call)
+            .map_err(|e| DatasetError::Engine(format!("{e:#}")))?;
         // One tick more than the time asks for: the first may come at once.
         let ticks = self.limits.time_per_call.as_millis() / TICK.as_millis() + 1;
-        self.store.set_epoch_deadline(u64::try_from(ticks).unwrap_or(u64::MAX / 2));
+        self.store
+            .set_epoch_deadline(u64::try_from(ticks).unwrap_or(u64::MAX / 2));
         Ok(())
     }
 
@@ -165,23 +222,41 @@ impl Session {
         let limits = &self.limits;
         let fault = match (error.downcast_ref::<Trap>(), self.store.data().denied) {
             // A refused allocation makes the guest's allocator abort, which looks like any panic: the limiter knows.
-            (_, Some(Denied::Memory(wanted))) => MapperFault::Memory { during, wanted, limit: limits.memory_bytes },
-            (_, Some(Denied::Table(wanted))) => {
-                MapperFault::TableElements { during, wanted, limit: limits.table_elements }
-            }
-            (Some(Trap::OutOfFuel), _) => MapperFault::Fuel { during, limit: limits.fuel_per_call },
-            (Some(Trap::Interrupt), _) => MapperFault::Time { during, limit: limits.time_per_call },
-            (Some(Trap::UnreachableCodeReached), _) => {
-                MapperFault::Trap { during, text: "it panicked or reached unreachable code".into() }
-            }
-            (Some(trap), _) => MapperFault::Trap { during, text: trap.to_string() },
+            (_, Some(Denied::Memory(wanted))) => MapperFault::Memory {
+                during,
+                wanted,
+                limit: limits.memory_bytes,
+            },
+            (_, Some(Denied::Table(wanted))) => MapperFault::TableElements {
+                during,
+                wanted,
+                limit: limits.table_elements,
+            },
+            (Some(Trap::OutOfFuel), _) => MapperFault::Fuel {
+                during,
+                limit: limits.fuel_per_call,
+            },
+            (Some(Trap::Interrupt), _) => MapperFault::Time {
+                during,
+                limit: limits.time_per_call,
+            },
+            (Some(Trap::UnreachableCodeReached), _) => MapperFault::Trap {
+                during,
+                text: "it panicked or reached unreachable code".into(),
+            },
+            (Some(trap), _) => MapperFault::Trap {
+                during,
+                text: trap.to_string(),
+            },
             // Wasmtime has no public type for it.
-            (None, _) if format!("{error:#}").contains("too much data") => {
-                MapperFault::Returned { during, limit: limits.returned_bytes }
-            }
-            (None, _) => {
-                MapperFault::Trap { during, text: text::quote(&format!("{error:#}"), limits.message_chars) }
-            }
+            (None, _) if format!("{error:#}").contains("too much data") => MapperFault::Returned {
+                during,
+                limit: limits.returned_bytes,
+            },
+            (None, _) => MapperFault::Trap {
+                during,
+                text: text::quote(&format!("{error:#}"), limits.message_chars),
+            },
         };
         self.fault(fault)
     }
@@ -217,7 +292,12 @@ impl Limiter {
 }
 
 impl ResourceLimiter for Limiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         let total = self.memory.saturating_add(desired.saturating_sub(current));
         if total > self.memory_limit {
             self.denied = Some(Denied::Memory(total));
@@ -227,8 +307,15 @@ impl ResourceLimiter for Limiter {
         Ok(true)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.elements.saturating_add(desired.saturating_sub(current));
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let total = self
+            .elements
+            .saturating_add(desired.saturating_sub(current));
         if total > self.element_limit {
             self.denied = Some(Denied::Table(total));
             return Ok(false);
@@ -252,7 +339,10 @@ impl ResourceLimiter for Limiter {
 
 fn engine(cache: Option<&Path>) -> Result<Engine, DatasetError> {
     let mut config = Config::new();
-    config.wasm_component_model(true).consume_fuel(true).epoch_interruption(true);
+    config
+        .wasm_component_model(true)
+        .consume_fuel(true)
+        .epoch_interruption(true);
     // The same table must give the same records on every machine.
     config.cranelift_nan_canonicalization(true);
     config.max_wasm_stack(512 << 10);
@@ -262,7 +352,9 @@ fn engine(cache: Option<&Path>) -> Result<Engine, DatasetError> {
                 config.cache(Some(cache));
             }
             // Only speed is lost.
-            Err(error) => tracing::warn!(folder = %folder.display(), "no cache of compiled mappers: {error}"),
+            Err(error) => {
+                tracing::warn!(folder = %folder.display(), "no cache of compiled mappers: {error}");
+            }
         }
     }
     Engine::new(&config).map_err(|e| DatasetError::Engine(format!("{e:#}")))
@@ -287,7 +379,9 @@ fn tick(engine: &Engine) {
             std::thread::sleep(TICK);
         }
     };
-    let spawned = std::thread::Builder::new().name("mapper-clock".into()).spawn(beat);
+    let spawned = std::thread::Builder::new()
+        .name("mapper-clock".into())
+        .spawn(beat);
     if let Err(error) = spawned {
         // Fuel still bounds every call.
         tracing::warn!("no clock for mappers: {error}");
@@ -301,14 +395,31 @@ mod tests {
     #[test]
     fn after_a_trap_the_instance_is_dead() {
         let bytes = include_bytes!("../../../datasets-wasm/dist/test/hostile.wasm");
-        let limits = Limits { fuel_per_call: 20_000_000, ..Limits::default() };
+        let limits = Limits {
+            fuel_per_call: 20_000_000,
+            ..Limits::default()
+        };
         let module = Module::load("hostile", bytes, &limits, None).unwrap();
         let (mut session, _) = module.start().unwrap();
-        let error = session.open(&[("misdeed".into(), "loop-open".into())]).unwrap_err();
-        assert!(matches!(error, DatasetError::Mapper { fault: MapperFault::Fuel { .. }, .. }), "{error}");
+        let error = session
+            .open(&[("misdeed".into(), "loop-open".into())])
+            .unwrap_err();
+        assert!(
+            matches!(
+                error,
+                DatasetError::Mapper {
+                    fault: MapperFault::Fuel { .. },
+                    ..
+                }
+            ),
+            "{error}"
+        );
         for _ in 0..2 {
             let error = session.finish().unwrap_err();
-            assert_eq!(error.to_string(), "Mapper `hostile` 6.6.6 is dead: an earlier call ended it");
+            assert_eq!(
+                error.to_string(),
+                "Mapper `hostile` 6.6.6 is dead: an earlier call ended it"
+            );
         }
         let (mut fresh, _) = module.start().unwrap();
         fresh.open(&[]).unwrap().unwrap();

@@ -20,7 +20,9 @@ pub(crate) fn quote(text: &str, limit: usize) -> String {
             break;
         }
         // Escapes would otherwise reach a terminal; a bidirectional override would turn the message round.
-        if c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
+        if c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -31,11 +33,19 @@ pub(crate) fn quote(text: &str, limit: usize) -> String {
 
 /// Names in back quotes, at most `limit` of them.
 pub(crate) fn list<S: AsRef<str>>(names: &[S], limit: usize) -> String {
-    let mut out: Vec<String> = names.iter().take(limit).map(|n| format!("`{}`", quote(n.as_ref(), 120))).collect();
+    let mut out: Vec<String> = names
+        .iter()
+        .take(limit)
+        .map(|n| format!("`{}`", quote(n.as_ref(), 120)))
+        .collect();
     if names.len() > limit {
         out.push(format!("{} more", names.len() - limit));
     }
-    if out.is_empty() { "nothing".into() } else { out.join(", ") }
+    if out.is_empty() {
+        "nothing".into()
+    } else {
+        out.join(", ")
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +62,10 @@ mod tests {
     fn quoted_text_is_capped_and_harmless() {
         assert_eq!(quote("abc", 3), "abc");
         assert_eq!(quote("abcd", 3), "abc…");
-        assert_eq!(quote("\u{1b}[31mred\n\u{202e}", 50), "\\u{1b}[31mred\\n\\u{202e}");
+        assert_eq!(
+            quote("\u{1b}[31mred\n\u{202e}", 50),
+            "\\u{1b}[31mred\\n\\u{202e}"
+        );
     }
 
     #[test]

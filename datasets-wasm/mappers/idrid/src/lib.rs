@@ -11,9 +11,9 @@
 //! * No patient, age, sex or quality exists.
 
 use focus_mapper_sdk::{
-    Access, Cardinality, Descriptor, Device, DeviceKind, Failure, Fate, Fields, Folder, Frame, ImageKey, Join, Landmark,
-    LandmarkKind, Mapper, Options, Row, Split, Table, TableSource, Task, Tracks, alias, export_mapper, mirrors, required,
-    rule, sample,
+    Access, Cardinality, Descriptor, Device, DeviceKind, Failure, Fate, Fields, Folder, Frame,
+    ImageKey, Join, Landmark, LandmarkKind, Mapper, Options, Row, Split, Table, TableSource, Task,
+    Tracks, alias, export_mapper, mirrors, required, rule, sample,
 };
 
 const BINARY_DR: u32 = 0;
@@ -21,7 +21,10 @@ const REFERABLE_DR: u32 = 1;
 const GRADING: &str = "B. Disease Grading";
 const LOCALIZATION: &str = "C. Localization";
 /// Coordinates are pixels of the originals, whatever the size of the files at hand.
-const FRAME: Frame = Frame { width: 4288, height: 2848 };
+const FRAME: Frame = Frame {
+    width: 4288,
+    height: 2848,
+};
 
 struct Idrid;
 
@@ -73,9 +76,16 @@ impl Mapper for Idrid {
     }
 
     fn row(&mut self, row: &Row<'_>) -> Result<Option<Fate>, Failure> {
-        let (folder, split) = if row.table() == "train" { (0, Split::Train) } else { (1, Split::Test) };
+        let (folder, split) = if row.table() == "train" {
+            (0, Split::Train)
+        } else {
+            (1, Split::Test)
+        };
         let Some(name) = row.text("Image name") else {
-            return Err(row.refuse("Image name", "the name of a photograph, such as `IDRiD_001`"));
+            return Err(row.refuse(
+                "Image name",
+                "the name of a photograph, such as `IDRiD_001`",
+            ));
         };
         let grade = row.whole("Retinopathy grade", 0..=4)?;
         let edema = row.whole("Risk of macular edema", 0..=2)?;
@@ -83,10 +93,14 @@ impl Mapper for Idrid {
         sample.split = Some(split);
         sample.grade = grade.map(|g| g as u8);
         sample.edema = edema.map(|e| e as u8);
-        sample.labels =
-            vec![rule::any_dr(BINARY_DR, grade), rule::referable_dr(REFERABLE_DR, grade, edema.map(|e| e > 0))];
+        sample.labels = vec![
+            rule::any_dr(BINARY_DR, grade),
+            rule::referable_dr(REFERABLE_DR, grade, edema.map(|e| e > 0)),
+        ];
         for (kind, what) in [(LandmarkKind::Disc, "disc"), (LandmarkKind::Fovea, "fovea")] {
-            sample.landmarks.extend(centre(row, kind, &format!("{}-{what}", row.table()))?);
+            sample
+                .landmarks
+                .extend(centre(row, kind, &format!("{}-{what}", row.table()))?);
         }
         Ok(Some(Row::mapped(sample)))
     }
@@ -94,11 +108,19 @@ impl Mapper for Idrid {
 
 /// The centre from the columns of a joined table; `None` where the table or the row is absent.
 fn centre(row: &Row<'_>, kind: LandmarkKind, table: &str) -> Result<Option<Landmark>, Failure> {
-    let (x_column, y_column) = (format!("{table}.X- Coordinate"), format!("{table}.Y - Coordinate"));
+    let (x_column, y_column) = (
+        format!("{table}.X- Coordinate"),
+        format!("{table}.Y - Coordinate"),
+    );
     let x = row.number(&x_column, 0.0..=f64::from(FRAME.width))?;
     let y = row.number(&y_column, 0.0..=f64::from(FRAME.height))?;
     match (x, y) {
-        (Some(x), Some(y)) => Ok(Some(Landmark { kind, x, y, frame: FRAME })),
+        (Some(x), Some(y)) => Ok(Some(Landmark {
+            kind,
+            x,
+            y,
+            frame: FRAME,
+        })),
         (None, None) => Ok(None),
         (None, Some(_)) => Err(row.refuse(&x_column, "a coordinate, since the other one is there")),
         (Some(_), None) => Err(row.refuse(&y_column, "a coordinate, since the other one is there")),
@@ -130,8 +152,14 @@ fn centres(id: &str, onto: &str, path: &str) -> Table {
         closed: true,
         columns: vec![
             required("Image No"),
-            alias(required("X- Coordinate"), &["X-Coordinate", "X - Coordinate"]),
-            alias(required("Y - Coordinate"), &["Y-Coordinate", "Y- Coordinate"]),
+            alias(
+                required("X- Coordinate"),
+                &["X-Coordinate", "X - Coordinate"],
+            ),
+            alias(
+                required("Y - Coordinate"),
+                &["Y-Coordinate", "Y- Coordinate"],
+            ),
         ],
         join: Some(Join {
             onto: onto.into(),

@@ -5,9 +5,9 @@
 //! optic neuropathy) 0 | 1, icdr_grade 0 to 4, split `train` | `validation` | `test`; a blank is unknown.
 
 use focus_mapper_sdk::{
-    Access, Age, Descriptor, Device, DeviceKind, Eye, Failure, Fate, Fields, Folder, Frame, ImageKey, Landmark,
-    LandmarkKind, Mapper, Options, Quality, Row, Sex, Split, Table, Task, Tracks, export_mapper, files, optional,
-    required, rule, sample,
+    Access, Age, Descriptor, Device, DeviceKind, Eye, Failure, Fate, Fields, Folder, Frame,
+    ImageKey, Landmark, LandmarkKind, Mapper, Options, Quality, Row, Sex, Split, Table, Task,
+    Tracks, export_mapper, files, optional, required, rule, sample,
 };
 
 const BINARY_DR: u32 = 0;
@@ -21,7 +21,11 @@ struct Synthetic;
 impl Mapper for Synthetic {
     fn describe() -> Descriptor {
         let both = Tracks::AS_PUBLISHED | Tracks::CORRECTED;
-        let task = |id: &str, rule: &str| Task { id: id.into(), tracks: both, rule: rule.into() };
+        let task = |id: &str, rule: &str| Task {
+            id: id.into(),
+            tracks: both,
+            rule: rule.into(),
+        };
         Descriptor {
             id: "synthetic".into(),
             title: "Synthetic fundus images drawn by focus-host".into(),
@@ -31,7 +35,10 @@ impl Mapper for Synthetic {
             route: "Drawn on this machine by focus-host; nothing to download".into(),
             citation: "None: drawn by focus-host from a seed".into(),
             country: None,
-            device: Device { kind: DeviceKind::Unknown, camera: None },
+            device: Device {
+                kind: DeviceKind::Unknown,
+                camera: None,
+            },
             synthetic: true,
             tasks: vec![
                 task("binary_dr", "icdr_grade >= 1"),
@@ -95,13 +102,25 @@ impl Mapper for Synthetic {
         let grade = row.whole("icdr_grade", 0..=4)?;
         let edema = flag("edema")?;
         let mut sample = sample(0, image.strip_prefix("images/").unwrap_or(image));
-        sample.split =
-            row.code("split", &[("train", Split::Train), ("validation", Split::Validation), ("test", Split::Test)])?;
+        sample.split = row.code(
+            "split",
+            &[
+                ("train", Split::Train),
+                ("validation", Split::Validation),
+                ("test", Split::Test),
+            ],
+        )?;
         sample.patient = row.text("patient").map(Into::into);
         sample.eye = row.code("eye", &[("right", Eye::Right), ("left", Eye::Left)])?;
-        sample.age = row.number("age", 0.0..=150.0)?.map(|years| Age { years, at_least: false });
+        sample.age = row.number("age", 0.0..=150.0)?.map(|years| Age {
+            years,
+            at_least: false,
+        });
         sample.sex = row.code("sex", &[("F", Sex::Female), ("M", Sex::Male)])?;
-        sample.quality = row.code("quality", &[("good", Quality::Good), ("poor", Quality::Poor)])?;
+        sample.quality = row.code(
+            "quality",
+            &[("good", Quality::Good), ("poor", Quality::Poor)],
+        )?;
         sample.grade = grade.map(|g| g as u8);
         sample.edema = edema.map(u8::from);
         sample.labels = vec![
@@ -109,20 +128,34 @@ impl Mapper for Synthetic {
             rule::referable_dr(REFERABLE_DR, grade, edema),
             rule::label(GLAUCOMA, flag("gon")?),
         ];
-        sample.landmarks.extend(landmark(row, LandmarkKind::Disc, "disc_x", "disc_y")?);
-        sample.landmarks.extend(landmark(row, LandmarkKind::Fovea, "fovea_x", "fovea_y")?);
+        sample
+            .landmarks
+            .extend(landmark(row, LandmarkKind::Disc, "disc_x", "disc_y")?);
+        sample
+            .landmarks
+            .extend(landmark(row, LandmarkKind::Fovea, "fovea_x", "fovea_y")?);
         Ok(Some(Row::mapped(sample)))
     }
 }
 
 /// A centre needs both coordinates and the picture's size; with less, it is unknown.
-fn landmark(row: &Row<'_>, kind: LandmarkKind, x: &str, y: &str) -> Result<Option<Landmark>, Failure> {
+fn landmark(
+    row: &Row<'_>,
+    kind: LandmarkKind,
+    x: &str,
+    y: &str,
+) -> Result<Option<Landmark>, Failure> {
     let width = row.whole("width", 1..=LARGEST_SIDE)?;
     let height = row.whole("height", 1..=LARGEST_SIDE)?;
     let largest = f64::from(LARGEST_SIDE);
     let (x, y) = (row.number(x, 0.0..=largest)?, row.number(y, 0.0..=largest)?);
     Ok(match (x, y, width, height) {
-        (Some(x), Some(y), Some(width), Some(height)) => Some(Landmark { kind, x, y, frame: Frame { width, height } }),
+        (Some(x), Some(y), Some(width), Some(height)) => Some(Landmark {
+            kind,
+            x,
+            y,
+            frame: Frame { width, height },
+        }),
         _ => None,
     })
 }

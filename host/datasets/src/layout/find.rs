@@ -21,7 +21,10 @@ impl Root {
             return Err(DatasetError::NoFolder { path: path.into() });
         }
         let real = path.canonicalize().map_err(|e| DatasetError::io(path, e))?;
-        Ok(Self { given: path.into(), real })
+        Ok(Self {
+            given: path.into(),
+            real,
+        })
     }
 
     pub(crate) fn given(&self) -> &Path {
@@ -33,7 +36,11 @@ impl Root {
     }
 
     /// The relative path that the first matching alternative names. An alternative that names several is an error.
-    pub(crate) fn find(&self, patterns: &[String], kind: Kind) -> Result<Option<String>, DatasetError> {
+    pub(crate) fn find(
+        &self,
+        patterns: &[String],
+        kind: Kind,
+    ) -> Result<Option<String>, DatasetError> {
         for pattern in patterns {
             let matches = matches(&self.real, pattern, kind);
             match matches.as_slice() {
@@ -54,8 +61,16 @@ impl Root {
     /// Refuses a path whose target lies outside.
     pub(crate) fn contain(&self, relative: &str) -> Result<(), DatasetError> {
         let path = self.real.join(relative);
-        let target = path.canonicalize().map_err(|e| DatasetError::io(&path, e))?;
-        if target.starts_with(&self.real) { Ok(()) } else { Err(DatasetError::Escape { path: relative.into() }) }
+        let target = path
+            .canonicalize()
+            .map_err(|e| DatasetError::io(&path, e))?;
+        if target.starts_with(&self.real) {
+            Ok(())
+        } else {
+            Err(DatasetError::Escape {
+                path: relative.into(),
+            })
+        }
     }
 
     /// What lies directly in the folder, sorted, folders with a final `/`.
@@ -74,10 +89,16 @@ impl Root {
         const LOOKED_AT: usize = 64;
         let holds = |folder: &Path| {
             !wanted.is_empty()
-                && wanted.iter().all(|(patterns, kind)| patterns.iter().any(|p| !matches(folder, p, *kind).is_empty()))
+                && wanted.iter().all(|(patterns, kind)| {
+                    patterns
+                        .iter()
+                        .any(|p| !matches(folder, p, *kind).is_empty())
+                })
         };
         let below = names(&self.real).into_iter().take(LOOKED_AT);
-        let found = below.filter(|name| self.real.join(name).is_dir()).find(|name| holds(&self.real.join(name)));
+        let found = below
+            .filter(|name| self.real.join(name).is_dir())
+            .find(|name| holds(&self.real.join(name)));
         found.map(|name| self.given.join(name)).or_else(|| {
             let parent = self.real.parent()?;
             holds(parent).then(|| self.given.join(".."))
@@ -95,12 +116,16 @@ pub(crate) enum Kind {
 pub(crate) fn valid_pattern(pattern: &str) -> bool {
     !pattern.is_empty()
         && !pattern.contains(['\\', '\0'])
-        && pattern.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+        && pattern
+            .split('/')
+            .all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.sort_unstable();
     names
 }
@@ -111,10 +136,21 @@ fn matches(root: &Path, pattern: &str, kind: Kind) -> Vec<String> {
     for part in pattern.split('/') {
         let mut next = Vec::new();
         for base in found {
-            let join = |name: &str| if base.is_empty() { name.to_owned() } else { format!("{base}/{name}") };
+            let join = |name: &str| {
+                if base.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{base}/{name}")
+                }
+            };
             if part.contains(['*', '?']) {
                 let names = names(&root.join(&base));
-                next.extend(names.iter().filter(|name| fits(part, name)).map(|name| join(name)));
+                next.extend(
+                    names
+                        .iter()
+                        .filter(|name| fits(part, name))
+                        .map(|name| join(name)),
+                );
             } else if root.join(join(part)).exists() {
                 next.push(join(part));
             }
@@ -136,7 +172,8 @@ fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
     }
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
@@ -190,7 +227,9 @@ mod tests {
         for good in ["a", "a b/c.csv", "a/*/c?.csv", "..a/b", "B.%20Disease/x"] {
             assert!(valid_pattern(good), "{good}");
         }
-        for bad in ["", "/a", "a/", "a//b", "../a", "a/../b", "./a", "a\\b", "a\0"] {
+        for bad in [
+            "", "/a", "a/", "a//b", "../a", "a/../b", "./a", "a\\b", "a\0",
+        ] {
             assert!(!valid_pattern(bad), "{bad:?}");
         }
     }
@@ -203,13 +242,24 @@ mod tests {
         fs::write(dir.path().join("x y/b2.csv"), "").unwrap();
         let root = Root::open(dir.path()).unwrap();
         let find = |patterns: &[&str], kind| {
-            root.find(&patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>(), kind)
+            root.find(
+                &patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>(),
+                kind,
+            )
         };
-        assert_eq!(find(&["nope.csv", "x y/b2.csv", "x y/b1.csv"], Kind::File).unwrap().unwrap(), "x y/b2.csv");
+        assert_eq!(
+            find(&["nope.csv", "x y/b2.csv", "x y/b1.csv"], Kind::File)
+                .unwrap()
+                .unwrap(),
+            "x y/b2.csv"
+        );
         assert_eq!(find(&["X y/b2.csv", "x y"], Kind::File).unwrap(), None);
         assert_eq!(find(&["x?y"], Kind::Folder).unwrap().unwrap(), "x y");
         let error = find(&["*/b*.csv"], Kind::File).unwrap_err();
-        assert_eq!(error.to_string(), "`*/b*.csv` fits more than one file: `x y/b1.csv`, `x y/b2.csv`");
+        assert_eq!(
+            error.to_string(),
+            "`*/b*.csv` fits more than one file: `x y/b1.csv`, `x y/b2.csv`"
+        );
         assert!(error.hint().is_some());
     }
 
@@ -219,12 +269,29 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         fs::write(outside.path().join("labels.csv"), "").unwrap();
         let dir = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(outside.path().join("labels.csv"), dir.path().join("labels.csv")).unwrap();
+        std::os::unix::fs::symlink(
+            outside.path().join("labels.csv"),
+            dir.path().join("labels.csv"),
+        )
+        .unwrap();
         let patterns = ["labels.csv".to_owned()];
-        let error = Root::open(dir.path()).unwrap().find(&patterns, Kind::File).unwrap_err();
-        assert_eq!(error.to_string(), "`labels.csv` leads out of the data folder");
+        let error = Root::open(dir.path())
+            .unwrap()
+            .find(&patterns, Kind::File)
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`labels.csv` leads out of the data folder"
+        );
         let link = dir.path().join("data");
         std::os::unix::fs::symlink(outside.path(), &link).unwrap();
-        assert_eq!(Root::open(&link).unwrap().find(&patterns, Kind::File).unwrap().unwrap(), "labels.csv");
+        assert_eq!(
+            Root::open(&link)
+                .unwrap()
+                .find(&patterns, Kind::File)
+                .unwrap()
+                .unwrap(),
+            "labels.csv"
+        );
     }
 }

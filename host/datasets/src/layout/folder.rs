@@ -40,15 +40,31 @@ impl ImageFolder {
         limits: &Limits,
         budget: &mut usize,
     ) -> Result<Self, DatasetError> {
-        let mut walk = Walk { root, base: &path, spec, names: Vec::new(), budget, limits };
+        let mut walk = Walk {
+            root,
+            base: &path,
+            spec,
+            names: Vec::new(),
+            budget,
+            limits,
+        };
         walk.folder("", 0)?;
         let mut names = walk.names;
         names.sort_unstable();
         let mut by_key: HashMap<String, Vec<u32>> = HashMap::with_capacity(names.len());
         for (index, name) in names.iter().enumerate() {
-            by_key.entry(key_of_file(spec.key, name)).or_default().push(index as u32);
+            by_key
+                .entry(key_of_file(spec.key, name))
+                .or_default()
+                .push(index as u32);
         }
-        Ok(Self { path, key: spec.key, used: vec![false; names.len()], names, by_key })
+        Ok(Self {
+            path,
+            key: spec.key,
+            used: vec![false; names.len()],
+            names,
+            by_key,
+        })
     }
 
     /// Finds the file of a name, and notes that it is used.
@@ -66,14 +82,21 @@ impl ImageFolder {
                 self.used[index as usize] = true;
                 Lookup::Found(self.below_root(index as usize))
             }
-            Some(several) => Lookup::Ambiguous(several.iter().map(|i| self.below_root(*i as usize)).collect()),
+            Some(several) => Lookup::Ambiguous(
+                several
+                    .iter()
+                    .map(|i| self.below_root(*i as usize))
+                    .collect(),
+            ),
             None => Lookup::Missing,
         }
     }
 
     /// Files that no name led to, below the data folder.
     pub(crate) fn unused(&self) -> impl Iterator<Item = String> {
-        (0..self.names.len()).filter(|index| !self.used[*index]).map(|index| self.below_root(index))
+        (0..self.names.len())
+            .filter(|index| !self.used[*index])
+            .map(|index| self.below_root(index))
     }
 
     /// Paths below the folder, sorted.
@@ -92,7 +115,9 @@ pub(crate) fn valid_name(name: &str) -> bool {
         && name.len() <= 1024
         && !name.contains('\\')
         && !name.chars().any(char::is_control)
-        && name.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+        && name
+            .split('/')
+            .all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
 fn key_of_file(key: ImageKey, name: &str) -> String {
@@ -117,18 +142,30 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn folder(&mut self, below: &str, depth: usize) -> Result<(), DatasetError> {
-        let relative = if below.is_empty() { self.base.to_owned() } else { format!("{}/{below}", self.base) };
+        let relative = if below.is_empty() {
+            self.base.to_owned()
+        } else {
+            format!("{}/{below}", self.base)
+        };
         let path = self.root.real().join(&relative);
         for entry in fs::read_dir(&path).map_err(|e| DatasetError::io(&path, e))? {
             let entry = entry.map_err(|e| DatasetError::io(&path, e))?;
             // A name that is no UTF-8 fits no cell of any table.
-            let Ok(name) = entry.file_name().into_string() else { continue };
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
             // `._x.jpg` and `__MACOSX` are what a Mac leaves in an archive: never photographs.
             if name.starts_with('.') || name == "__MACOSX" {
                 continue;
             }
-            let below = if below.is_empty() { name } else { format!("{below}/{name}") };
-            let kind = entry.file_type().map_err(|e| DatasetError::io(entry.path(), e))?;
+            let below = if below.is_empty() {
+                name
+            } else {
+                format!("{below}/{name}")
+            };
+            let kind = entry
+                .file_type()
+                .map_err(|e| DatasetError::io(entry.path(), e))?;
             if kind.is_dir() {
                 if self.spec.recursive && depth < self.limits.folder_depth {
                     self.folder(&below, depth + 1)?;
@@ -141,10 +178,13 @@ impl Walk<'_> {
                     }
                 }
                 let limit = self.limits.images;
-                *self.budget = self
-                    .budget
-                    .checked_sub(1)
-                    .ok_or_else(|| DatasetError::TooManyImages { folder: self.base.to_owned(), limit })?;
+                *self.budget =
+                    self.budget
+                        .checked_sub(1)
+                        .ok_or_else(|| DatasetError::TooManyImages {
+                            folder: self.base.to_owned(),
+                            limit,
+                        })?;
                 self.names.push(below);
             }
         }
@@ -153,8 +193,13 @@ impl Walk<'_> {
 }
 
 fn has_extension(name: &str, extensions: &[String]) -> bool {
-    let extension = Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or("");
-    extensions.iter().any(|wanted| wanted.eq_ignore_ascii_case(extension))
+    let extension = Path::new(name)
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or("");
+    extensions
+        .iter()
+        .any(|wanted| wanted.eq_ignore_ascii_case(extension))
 }
 
 #[cfg(test)]
@@ -178,7 +223,14 @@ mod tests {
         };
         let root = Root::open(dir.path()).unwrap();
         let mut budget = 100;
-        ImageFolder::read(&root, "images".into(), &spec, &Limits::default(), &mut budget).unwrap()
+        ImageFolder::read(
+            &root,
+            "images".into(),
+            &spec,
+            &Limits::default(),
+            &mut budget,
+        )
+        .unwrap()
     }
 
     fn found(folder: &mut ImageFolder, name: &str) -> String {
@@ -191,7 +243,15 @@ mod tests {
 
     #[test]
     fn names_and_stems() {
-        let files = ["IM1.JPG", "a.b.jpg", "u..JPG", "x.jpg", "x.png", "._x.jpg", "notes.txt"];
+        let files = [
+            "IM1.JPG",
+            "a.b.jpg",
+            "u..JPG",
+            "x.jpg",
+            "x.png",
+            "._x.jpg",
+            "notes.txt",
+        ];
         let mut names = index(&files, ImageKey::Name, false);
         assert_eq!(found(&mut names, "IM1.jpg"), "missing");
         assert_eq!(found(&mut names, "x.png"), "images/x.png");
@@ -199,7 +259,10 @@ mod tests {
         let mut stems = index(&files, ImageKey::Stem, false);
         assert_eq!(found(&mut stems, "a.b"), "images/a.b.jpg");
         assert_eq!(found(&mut stems, "u."), "images/u..JPG");
-        assert_eq!(found(&mut stems, "x"), "ambiguous images/x.jpg images/x.png");
+        assert_eq!(
+            found(&mut stems, "x"),
+            "ambiguous images/x.jpg images/x.png"
+        );
         let mut any = index(&files, ImageKey::NameAnyCase, false);
         assert_eq!(found(&mut any, "im1.jpg"), "images/IM1.JPG");
         let mut any = index(&files, ImageKey::StemAnyCase, false);
@@ -210,7 +273,10 @@ mod tests {
     fn sub_folders_only_where_wanted() {
         let files = ["a/1.jpg", "b/1.jpg", "2.jpg", "__MACOSX/3.jpg"];
         assert_eq!(index(&files, ImageKey::Name, false).names(), ["2.jpg"]);
-        assert_eq!(index(&files, ImageKey::Name, true).names(), ["2.jpg", "a/1.jpg", "b/1.jpg"]);
+        assert_eq!(
+            index(&files, ImageKey::Name, true).names(),
+            ["2.jpg", "a/1.jpg", "b/1.jpg"]
+        );
     }
 
     #[test]
@@ -218,7 +284,18 @@ mod tests {
         for good in ["IDRiD_001", "a/b.jpg", "u..JPG", "é.jpg", "..a"] {
             assert!(valid_name(good), "{good}");
         }
-        for bad in ["", "/etc/passwd", "../x", "a/../x", "a//b", "a\\b", "a\0", "a\n", ".", &"x".repeat(1025)] {
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../x",
+            "a//b",
+            "a\\b",
+            "a\0",
+            "a\n",
+            ".",
+            &"x".repeat(1025),
+        ] {
             assert!(!valid_name(bad), "{bad:?}");
         }
     }
@@ -230,7 +307,11 @@ mod tests {
         fs::write(outside.path().join("1.jpg"), "").unwrap();
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("images")).unwrap();
-        std::os::unix::fs::symlink(outside.path().join("1.jpg"), dir.path().join("images/1.jpg")).unwrap();
+        std::os::unix::fs::symlink(
+            outside.path().join("1.jpg"),
+            dir.path().join("images/1.jpg"),
+        )
+        .unwrap();
         let spec = Folder {
             id: "images".into(),
             paths: vec!["images".into()],
@@ -240,7 +321,12 @@ mod tests {
             key: ImageKey::Name,
         };
         let root = Root::open(dir.path()).unwrap();
-        let error = ImageFolder::read(&root, "images".into(), &spec, &Limits::default(), &mut 9).err().unwrap();
-        assert_eq!(error.to_string(), "`images/1.jpg` leads out of the data folder");
+        let error = ImageFolder::read(&root, "images".into(), &spec, &Limits::default(), &mut 9)
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.to_string(),
+            "`images/1.jpg` leads out of the data folder"
+        );
     }
 }

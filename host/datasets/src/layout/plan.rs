@@ -16,7 +16,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn find(root: &Root, descriptor: &Descriptor) -> Result<Self, DatasetError> {
-        let mut layout = Self { tables: Vec::new(), folders: Vec::new(), absent: Vec::new() };
+        let mut layout = Self {
+            tables: Vec::new(),
+            folders: Vec::new(),
+            absent: Vec::new(),
+        };
         let mut lacking: Vec<(&[String], Kind)> = Vec::new();
         for folder in &descriptor.folders {
             let found = root.find(&folder.paths, Kind::Folder)?;
@@ -62,8 +66,8 @@ impl Plan {
         Err(DatasetError::Layout {
             path: root.given().into(),
             title: descriptor.title.clone(),
-            wanted: wanted.join(", "),
-            found: text::list(&root.entries(), 20),
+            wanted: wanted.join(", ").into(),
+            found: text::list(&root.entries(), 20).into(),
             better: root.better(&lacking),
         })
     }

@@ -70,7 +70,11 @@ impl CsvTable {
             output: vec![0; 4096],
             ends: vec![0; 64],
             line: 1,
-            header: Header { places: Vec::new(), names: Vec::new(), ignored: Vec::new() },
+            header: Header {
+                places: Vec::new(),
+                names: Vec::new(),
+                ignored: Vec::new(),
+            },
             encoding: scan.encoding,
             separator: b',',
             digest: scan.digest,
@@ -88,7 +92,8 @@ impl CsvTable {
         let at = Some(line);
         let header = {
             let cells = table.slices(cells)?;
-            Header::read(&cells, wanted, closed).map_err(|fault| DatasetError::table(label, at, fault))?
+            Header::read(&cells, wanted, closed)
+                .map_err(|fault| DatasetError::table(label, at, fault))?
         };
         table.header = header;
         Ok(table)
@@ -97,29 +102,45 @@ impl CsvTable {
     /// The next row with something in it; `None` at the end.
     pub fn next_row(&mut self) -> Result<Option<Cells>, DatasetError> {
         loop {
-            let Some((line, count)) = self.record()? else { return Ok(None) };
+            let Some((line, count)) = self.record()? else {
+                return Ok(None);
+            };
             let found = {
                 let cells = self.slices(count).map_err(|error| at_line(error, line))?;
                 let cells: Vec<&str> = cells.iter().map(|cell| text::trim(cell)).collect();
-                let filled = cells.iter().rposition(|cell| !cell.is_empty()).map_or(0, |last| last + 1);
+                let filled = cells
+                    .iter()
+                    .rposition(|cell| !cell.is_empty())
+                    .map_or(0, |last| last + 1);
                 if filled == 0 {
                     None
                 } else {
                     let names = &self.header.names;
                     let lacking = names.get(cells.len()..).unwrap_or_default();
                     if filled > names.len() || lacking.iter().any(|name| !name.is_empty()) {
-                        let fault = TableFault::Ragged { found: cells.len(), expected: names.len() };
+                        let fault = TableFault::Ragged {
+                            found: cells.len(),
+                            expected: names.len(),
+                        };
                         return Err(DatasetError::table(&self.label, Some(line), fault));
                     }
                     let cell = |place: usize| cells.get(place).filter(|cell| !cell.is_empty());
-                    Some(self.header.places.iter().map(|p| p.and_then(cell).map(|c| (*c).to_owned())).collect())
+                    Some(
+                        self.header
+                            .places
+                            .iter()
+                            .map(|p| p.and_then(cell).map(|c| (*c).to_owned()))
+                            .collect(),
+                    )
                 }
             };
             match found {
                 None => self.blank_rows += 1,
                 Some(cells) => {
                     if self.rows == self.row_limit {
-                        let fault = TableFault::TooManyRows { limit: self.row_limit };
+                        let fault = TableFault::TooManyRows {
+                            limit: self.row_limit,
+                        };
                         return Err(DatasetError::table(&self.label, Some(line), fault));
                     }
                     self.rows += 1;
@@ -182,7 +203,10 @@ impl CsvTable {
                 match byte {
                     b'"' => quoted = !quoted,
                     b'\n' if started && !quoted => ended = true,
-                    _ if !quoted => counts.iter_mut().filter(|(s, _)| *s == byte).for_each(|(_, n)| *n += 1),
+                    _ if !quoted => counts
+                        .iter_mut()
+                        .filter(|(s, _)| *s == byte)
+                        .for_each(|(_, n)| *n += 1),
                     _ => {}
                 }
                 started |= byte != b'\n';
@@ -194,13 +218,18 @@ impl CsvTable {
                 break;
             }
             if seen > self.record_bytes {
-                let fault = TableFault::RecordTooLong { limit: self.record_bytes };
+                let fault = TableFault::RecordTooLong {
+                    limit: self.record_bytes,
+                };
                 return Err(DatasetError::table(&self.label, Some(1), fault));
             }
         }
         // Of equal counts the first listed wins; a header without any is a single column.
         let best = counts.iter().rev().max_by_key(|(_, count)| *count);
-        self.separator = best.map_or(b',', |(separator, count)| if *count == 0 { b',' } else { *separator });
+        self.separator = best.map_or(
+            b',',
+            |(separator, count)| if *count == 0 { b',' } else { *separator },
+        );
         self.parser = ReaderBuilder::new().delimiter(self.separator).build();
         Ok(())
     }
@@ -219,8 +248,11 @@ impl CsvTable {
                 self.pending.extend_from_slice(piece);
             }
             let input = &self.pending[self.taken..];
-            let (result, read, wrote, ended) =
-                self.parser.read_record(input, &mut self.output[written..], &mut self.ends[cells..]);
+            let (result, read, wrote, ended) = self.parser.read_record(
+                input,
+                &mut self.output[written..],
+                &mut self.ends[cells..],
+            );
             for &byte in &input[..read] {
                 if byte == b'\n' {
                     if !started {
@@ -237,7 +269,9 @@ impl CsvTable {
             written += wrote;
             cells += ended;
             let fault = match result {
-                _ if raw > self.record_bytes => TableFault::RecordTooLong { limit: self.record_bytes },
+                _ if raw > self.record_bytes => TableFault::RecordTooLong {
+                    limit: self.record_bytes,
+                },
                 ReadRecordResult::InputEmpty => continue,
                 ReadRecordResult::OutputFull => {
                     self.output.resize(self.output.len() * 2, 0);
@@ -247,8 +281,12 @@ impl CsvTable {
                     self.ends.resize(self.ends.len() * 2, 0);
                     continue;
                 }
-                ReadRecordResult::OutputEndsFull => TableFault::TooManyColumns { limit: self.columns },
-                ReadRecordResult::Record if cells > self.columns => TableFault::TooManyColumns { limit: self.columns },
+                ReadRecordResult::OutputEndsFull => TableFault::TooManyColumns {
+                    limit: self.columns,
+                },
+                ReadRecordResult::Record if cells > self.columns => TableFault::TooManyColumns {
+                    limit: self.columns,
+                },
                 // Ended by the end of the file and not by a line's end, with one quote too many.
                 ReadRecordResult::Record if at_end && quotes % 2 == 1 => TableFault::OpenQuote,
                 ReadRecordResult::Record => {
@@ -267,11 +305,16 @@ impl CsvTable {
         for (place, &end) in self.ends[..count].iter().enumerate() {
             let bytes = &self.output[start..end];
             if bytes.len() > self.cell_bytes {
-                let fault =
-                    TableFault::CellTooLong { column: place + 1, bytes: bytes.len(), limit: self.cell_bytes };
+                let fault = TableFault::CellTooLong {
+                    column: place + 1,
+                    bytes: bytes.len(),
+                    limit: self.cell_bytes,
+                };
                 return Err(DatasetError::table(&self.label, None, fault));
             }
-            cells.push(std::str::from_utf8(bytes).expect("the decoder gives UTF-8 and cells end at ASCII"));
+            cells.push(
+                std::str::from_utf8(bytes).expect("the decoder gives UTF-8 and cells end at ASCII"),
+            );
             start = end;
         }
         Ok(cells)

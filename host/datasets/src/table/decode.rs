@@ -85,18 +85,37 @@ pub(super) fn scan(path: &Path, label: &str, limits: &Limits) -> Result<Scan, Da
             };
         }
         hasher.update(bytes);
-        zero = zero.or_else(|| bytes.iter().position(|b| *b == 0).map(|at| offset + at as u64));
+        zero = zero.or_else(|| {
+            bytes
+                .iter()
+                .position(|b| *b == 0)
+                .map(|at| offset + at as u64)
+        });
         utf8.push(bytes);
         offset += read as u64;
         if offset > limits.file_bytes {
-            let fault = TableFault::FileTooLarge { bytes: offset, limit: limits.file_bytes };
+            let fault = TableFault::FileTooLarge {
+                bytes: offset,
+                limit: limits.file_bytes,
+            };
             return Err(DatasetError::table(label, None, fault));
         }
     }
-    let encoding = marked.unwrap_or(if utf8.valid() { Encoding::Utf8 } else { Encoding::Windows1252 });
+    let encoding = marked.unwrap_or(if utf8.valid() {
+        Encoding::Utf8
+    } else {
+        Encoding::Windows1252
+    });
     match (encoding, zero) {
-        (Encoding::Utf16Le | Encoding::Utf16Be, _) | (_, None) => Ok(Scan { encoding, digest: hasher.finalize() }),
-        (_, Some(offset)) => Err(DatasetError::table(label, None, TableFault::ZeroByte { offset })),
+        (Encoding::Utf16Le | Encoding::Utf16Be, _) | (_, None) => Ok(Scan {
+            encoding,
+            digest: hasher.finalize(),
+        }),
+        (_, Some(offset)) => Err(DatasetError::table(
+            label,
+            None,
+            TableFault::ZeroByte { offset },
+        )),
     }
 }
 
@@ -159,7 +178,7 @@ pub(super) struct Text {
     /// Bytes given to the decoder so far.
     offset: u64,
     raw: Vec<u8>,
-    text: Vec<u8>,
+    out: Vec<u8>,
     /// The last character was a carriage return: a line feed that follows belongs to it.
     after_return: bool,
     ended: bool,
@@ -182,7 +201,7 @@ impl Text {
             digest: scan.digest,
             offset: read as u64,
             raw: vec![0; CHUNK],
-            text: Vec::new(),
+            out: Vec::new(),
             after_return: false,
             ended: false,
         })
@@ -190,35 +209,47 @@ impl Text {
 
     /// The next piece of text, valid UTF-8 in parts; empty at the end of the file.
     pub(super) fn next(&mut self) -> Result<&[u8], DatasetError> {
-        self.text.clear();
-        while self.text.is_empty() && !self.ended {
+        self.out.clear();
+        while self.out.is_empty() && !self.ended {
             self.decode()?;
         }
-        Ok(&self.text)
+        Ok(&self.out)
     }
 
     fn decode(&mut self) -> Result<(), DatasetError> {
-        let read = read_full(&mut self.file, &mut self.raw).map_err(|e| DatasetError::io(&self.path, e))?;
+        let read = read_full(&mut self.file, &mut self.raw)
+            .map_err(|e| DatasetError::io(&self.path, e))?;
         self.hasher.update(&self.raw[..read]);
         self.ended = read < self.raw.len();
         if self.ended && self.hasher.finalize() != self.digest {
             return Err(DatasetError::table(&self.label, None, TableFault::Changed));
         }
-        let capacity = self.decoder.max_utf8_buffer_length_without_replacement(read);
-        let mut decoded = String::with_capacity(capacity.expect("the length of a chunk overflows") + 4);
-        let (result, used) =
-            self.decoder.decode_to_string_without_replacement(&self.raw[..read], &mut decoded, self.ended);
+        let capacity = self
+            .decoder
+            .max_utf8_buffer_length_without_replacement(read);
+        let mut decoded =
+            String::with_capacity(capacity.expect("the length of a chunk overflows") + 4);
+        let (result, used) = self.decoder.decode_to_string_without_replacement(
+            &self.raw[..read],
+            &mut decoded,
+            self.ended,
+        );
         if let DecoderResult::Malformed(length, after) = result {
-            let offset = (self.offset + used as u64).saturating_sub(u64::from(length) + u64::from(after));
+            let offset =
+                (self.offset + used as u64).saturating_sub(u64::from(length) + u64::from(after));
             let encoding = self.encoding.codec().name();
-            return Err(DatasetError::table(&self.label, None, TableFault::Malformed { encoding, offset }));
+            return Err(DatasetError::table(
+                &self.label,
+                None,
+                TableFault::Malformed { encoding, offset },
+            ));
         }
         self.offset += used as u64;
         for byte in decoded.bytes() {
             match byte {
-                b'\r' => self.text.push(b'\n'),
+                b'\r' => self.out.push(b'\n'),
                 b'\n' if self.after_return => {}
-                other => self.text.push(other),
+                other => self.out.push(other),
             }
             self.after_return = byte == b'\r';
         }

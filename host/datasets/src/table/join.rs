@@ -47,7 +47,12 @@ impl Tally {
 
 /// Places of a join's key columns among a table's. The descriptor was checked: they are there.
 fn places<'a>(columns: &'a [Column], keys: impl Iterator<Item = &'a String> + 'a) -> Vec<usize> {
-    let place = |key: &String| columns.iter().position(|c| c.name == *key).expect("a join's key is a column");
+    let place = |key: &String| {
+        columns
+            .iter()
+            .position(|c| c.name == *key)
+            .expect("a join's key is a column")
+    };
     keys.map(place).collect()
 }
 
@@ -97,16 +102,31 @@ impl Partners {
         while let Some(row) = csv.next_row()? {
             let Some(key) = key(own.iter().map(|place| row.cells[*place].as_deref())) else {
                 let blank = own.iter().find(|place| row.cells[**place].is_none());
-                let name = blank.map_or(String::new(), |place| format!("`{}`", table.columns[*place].name));
-                let place = Place { file: file.into(), line: Some(row.line) };
-                return Err(DatasetError::Table { place, fault: TableFault::BlankKey(name) });
+                let name = blank.map_or(String::new(), |place| {
+                    format!("`{}`", table.columns[*place].name)
+                });
+                let place = Place {
+                    file: file.into(),
+                    line: Some(row.line),
+                };
+                return Err(DatasetError::Table {
+                    place,
+                    fault: TableFault::BlankKey(name),
+                });
             };
             let bytes = key.len() + row.cells.iter().flatten().map(String::len).sum::<usize>() + 64;
             *budget = budget
                 .checked_sub(bytes)
-                .ok_or_else(|| DatasetError::JoinTooLarge { table: join.onto.clone(), limit })?;
+                .ok_or_else(|| DatasetError::JoinTooLarge {
+                    table: join.onto.clone(),
+                    limit,
+                })?;
             let line = row.line;
-            let partner = Partner { cells: row.cells, line, used: false };
+            let partner = Partner {
+                cells: row.cells,
+                line,
+                used: false,
+            };
             if partners.rows.insert(key, partner).is_some() {
                 twice.add(line);
             }
@@ -163,17 +183,36 @@ impl Partners {
         }
         let (table, onto) = (self.id.clone(), primary_file.to_owned());
         if self.doubled.count > 0 {
-            return Err(DatasetError::JoinDoubles { table, onto, rows: self.doubled.count, line: self.doubled.first });
+            return Err(DatasetError::JoinDoubles {
+                table,
+                onto,
+                rows: self.doubled.count,
+                line: self.doubled.first,
+            });
         }
         if self.join.every_primary && self.without.count > 0 {
             let (lost, rows, line) = (self.without.count, self.primary.count, self.without.first);
-            return Err(DatasetError::JoinLosesPrimary { table, onto, lost, rows, line });
+            return Err(DatasetError::JoinLosesPrimary {
+                table,
+                onto,
+                lost,
+                rows,
+                line,
+            });
         }
         let unused = self.rows.values().filter(|partner| !partner.used);
-        let (unused, line) = unused.fold((0u64, u64::MAX), |(n, line), partner| (n + 1, line.min(partner.line)));
+        let (unused, line) = unused.fold((0u64, u64::MAX), |(n, line), partner| {
+            (n + 1, line.min(partner.line))
+        });
         if self.join.every_secondary && unused > 0 {
             let rows = self.rows.len() as u64;
-            return Err(DatasetError::JoinLosesSecondary { table, onto, lost: unused, rows, line });
+            return Err(DatasetError::JoinLosesSecondary {
+                table,
+                onto,
+                lost: unused,
+                rows,
+                line,
+            });
         }
         Ok(Some(JoinReport {
             onto: self.join.onto.clone(),
@@ -191,7 +230,11 @@ mod tests {
     use crate::limits::Limits;
 
     fn table(id: &str, columns: &[&str], join: Option<Join>) -> Table {
-        let column = |name: &&str| Column { name: (*name).into(), aliases: Vec::new(), required: true };
+        let column = |name: &&str| Column {
+            name: (*name).into(),
+            aliases: Vec::new(),
+            required: true,
+        };
         Table {
             id: id.into(),
             source: TableSource::Csv(vec!["x.csv".into()]),
@@ -204,7 +247,13 @@ mod tests {
 
     fn join(many_to_one: bool, every_primary: bool, every_secondary: bool) -> Join {
         let keys = vec![("k1".into(), "a".into()), ("k2".into(), "b".into())];
-        Join { onto: "main".into(), keys, many_to_one, every_primary, every_secondary }
+        Join {
+            onto: "main".into(),
+            keys,
+            many_to_one,
+            every_primary,
+            every_secondary,
+        }
     }
 
     fn partners(text: &str, join: &Join, mut budget: usize) -> Result<Partners, DatasetError> {
@@ -213,9 +262,16 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let secondary = table("side", &["v", "k1", "k2"], Some(join.clone()));
         let primary = table("main", &["b", "a"], None);
-        let csv = CsvTable::open(&path, "x.csv", &secondary.columns, false, &Limits::default())?;
+        let csv = CsvTable::open(
+            &path,
+            "x.csv",
+            &secondary.columns,
+            false,
+            &Limits::default(),
+        )?;
         let limit = budget;
-        Partners::read(&secondary, join, &primary, csv, "x.csv", &mut budget, limit).map(|(partners, _)| partners)
+        Partners::read(&secondary, join, &primary, csv, "x.csv", &mut budget, limit)
+            .map(|(partners, _)| partners)
     }
 
     /// Joins primary rows of columns `b`, `a` at lines 2, 3, ...
@@ -237,9 +293,15 @@ mod tests {
     fn keys_of_several_columns_do_not_run_together() {
         let mut side = partners(SIDE, &join(false, true, true), 9999).unwrap();
         let values = extend(&mut side, &[("23", "1"), ("3", "12"), ("2", "1")]);
-        assert_eq!(values, [Some("z".into()), Some("y".into()), Some("x".into())]);
+        assert_eq!(
+            values,
+            [Some("z".into()), Some("y".into()), Some("x".into())]
+        );
         let report = side.settle("main.csv").unwrap().unwrap();
-        assert_eq!((report.matched, report.without_partner, report.unused), (3, 0, 0));
+        assert_eq!(
+            (report.matched, report.without_partner, report.unused),
+            (3, 0, 0)
+        );
     }
 
     #[test]
@@ -251,39 +313,60 @@ mod tests {
         };
         let rows = [("2", "1"), ("2", "1"), ("2", ""), ("9", "9")];
         assert_eq!(
-            settle(join(false, false, false), &rows).unwrap_err().to_string(),
+            settle(join(false, false, false), &rows)
+                .unwrap_err()
+                .to_string(),
             "Joining `side` would give 1 rows of `main.csv` a partner that another row has; the first is at line 3"
         );
         assert_eq!(
-            settle(join(true, true, false), &rows).unwrap_err().to_string(),
+            settle(join(true, true, false), &rows)
+                .unwrap_err()
+                .to_string(),
             "Joining `side` would lose 2 of 4 rows of `main.csv`, which have no partner; the first is at line 4"
         );
         assert_eq!(
-            settle(join(true, false, true), &rows).unwrap_err().to_string(),
+            settle(join(true, false, true), &rows)
+                .unwrap_err()
+                .to_string(),
             "Joining `side` would lose 2 of its 3 rows, which no row of `main.csv` asks for; the first is at line 3"
         );
         let report = settle(join(true, false, false), &rows).unwrap();
-        assert_eq!((report.matched, report.without_partner, report.unused), (2, 2, 2));
+        assert_eq!(
+            (report.matched, report.without_partner, report.unused),
+            (2, 2, 2)
+        );
     }
 
     #[test]
     fn doubled_keys_blank_keys_and_bounds() {
         let message = |text: &str, budget| {
-            partners(text, &join(true, false, false), budget).err().expect("expected an error").to_string()
+            partners(text, &join(true, false, false), budget)
+                .err()
+                .expect("expected an error")
+                .to_string()
         };
         assert_eq!(
             message("k1,k2,v\n1,2,x\n1,2,x\n1,2,z\n", 9999),
             "Cannot join `x.csv` onto `main`: 2 rows of it share their key with another, which would double rows; the \
              first is at line 3"
         );
-        assert_eq!(message("k1,k2,v\n1,,x\n", 9999), "`x.csv` line 2 has no value in the key column `k2`");
-        assert_eq!(message(SIDE, 100), "The tables to join onto `main` are too large: over 100 bytes");
+        assert_eq!(
+            message("k1,k2,v\n1,,x\n", 9999),
+            "`x.csv` line 2 has no value in the key column `k2`"
+        );
+        assert_eq!(
+            message(SIDE, 100),
+            "The tables to join onto `main` are too large: over 100 bytes"
+        );
     }
 
     #[test]
     fn an_absent_table_gives_blanks_and_no_report() {
         let join = join(false, true, true);
-        let mut side = Partners::absent(&table("side", &["v", "k1", "k2"], Some(join.clone())), &join);
+        let mut side = Partners::absent(
+            &table("side", &["v", "k1", "k2"], Some(join.clone())),
+            &join,
+        );
         assert_eq!(extend(&mut side, &[("2", "1")]), [None]);
         assert_eq!(side.settle("main.csv").unwrap(), None);
     }

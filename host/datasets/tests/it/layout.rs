@@ -9,7 +9,8 @@ const HOSTILE: &str = "test/hostile.wasm";
 #[test]
 fn no_image_at_all_is_an_error_with_an_example() {
     let data = Data::new();
-    data.file("labels.csv", "image,label\na.png,0\nb.png,1\n").file("images/readme.txt", "");
+    data.file("labels.csv", "image,label\na.png,0\nb.png,1\n")
+        .file("images/readme.txt", "");
     let error = map(HOSTILE, data.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Data);
     assert!(error.hint().is_some());
@@ -22,30 +23,51 @@ fn no_image_at_all_is_an_error_with_an_example() {
 #[test]
 fn a_header_alone_is_no_dataset() {
     let data = Data::new();
-    data.file("labels.csv", "image,label\n\n").file("images/a.png", "");
+    data.file("labels.csv", "image,label\n\n")
+        .file("images/a.png", "");
     assert!(message(map(HOSTILE, data.path())).starts_with("None of the 0 rows"));
     data.file("labels.csv", "");
-    assert_eq!(message(map(HOSTILE, data.path())), "`labels.csv` is empty, expected a header");
+    assert_eq!(
+        message(map(HOSTILE, data.path())),
+        "`labels.csv` is empty, expected a header"
+    );
 }
 
 #[test]
 fn too_many_files_are_not_listed() {
     let data = Data::new();
-    data.file("labels.csv", "image,label\na.png,0\n").file("images/a.png", "").file("images/b.png", "");
-    let limits = Limits { images: 1, ..Limits::default() };
-    assert_eq!(message(map_with(HOSTILE, data.path(), &[], &limits)), "`images` holds too many files: over 1");
+    data.file("labels.csv", "image,label\na.png,0\n")
+        .file("images/a.png", "")
+        .file("images/b.png", "");
+    let limits = Limits {
+        images: 1,
+        ..Limits::default()
+    };
+    assert_eq!(
+        message(map_with(HOSTILE, data.path(), &[], &limits)),
+        "`images` holds too many files: over 1"
+    );
 }
 
 #[test]
 fn a_failing_sink_ends_the_run() {
     let data = Data::new();
-    data.file("labels.csv", "image,label\na.png,0\n").file("images/a.png", "");
+    data.file("labels.csv", "image,label\na.png,0\n")
+        .file("images/a.png", "");
     let mapper = crate::support::mapper(HOSTILE);
     let limits = Limits::default();
-    let job =
-        focus_datasets::Job { mapper: &mapper, data: data.path(), options: &[], limits: &limits, cache: None };
+    let job = focus_datasets::Job {
+        mapper: &mapper,
+        data: data.path(),
+        options: &[],
+        limits: &limits,
+        cache: None,
+    };
     let error = focus_datasets::map_stream(&job, &mut |_| Err("disk full".into())).unwrap_err();
-    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Sink, "The consumer of records failed: disk full"));
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Sink, "The consumer of records failed: disk full")
+    );
 }
 
 #[cfg(unix)]
@@ -55,6 +77,13 @@ fn a_table_that_is_a_link_out_is_refused() {
     outside.file("labels.csv", "image,label\na.png,0\n");
     let data = Data::new();
     data.file("images/a.png", "");
-    std::os::unix::fs::symlink(outside.path().join("labels.csv"), data.path().join("labels.csv")).unwrap();
-    assert_eq!(message(map(HOSTILE, data.path())), "`labels.csv` leads out of the data folder");
+    std::os::unix::fs::symlink(
+        outside.path().join("labels.csv"),
+        data.path().join("labels.csv"),
+    )
+    .unwrap();
+    assert_eq!(
+        message(map(HOSTILE, data.path())),
+        "`labels.csv` leads out of the data folder"
+    );
 }

@@ -12,7 +12,9 @@ pub struct Data {
 
 impl Data {
     pub fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -34,7 +36,10 @@ impl Data {
 }
 
 pub fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 /// A component of `datasets-wasm/dist`, or of the folder under test.
@@ -59,12 +64,21 @@ pub fn map_with(
     options: &[(&str, &str)],
     limits: &Limits,
 ) -> Result<Mapped, DatasetError> {
-    let options: Vec<(String, String)> = options.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
+    let options: Vec<(String, String)> = options
+        .iter()
+        .map(|(n, v)| ((*n).into(), (*v).into()))
+        .collect();
     let mapper = mapper(file);
     let mut records = Vec::new();
     // Compiling is most of a run's time; the cache is shared by all tests.
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mappers");
-    let job = Job { mapper: &mapper, data, options: &options, limits, cache: Some(&cache) };
+    let job = Job {
+        mapper: &mapper,
+        data,
+        options: &options,
+        limits,
+        cache: Some(&cache),
+    };
     let summary = map_stream(&job, &mut |batch| {
         records.extend(batch);
         Ok(())
@@ -81,6 +95,9 @@ pub fn message(result: Result<Mapped, DatasetError>) -> String {
 
 /// One line of JSON a record.
 pub fn lines(mapped: &Mapped) -> String {
-    let lines = mapped.records.iter().map(|record| serde_json::to_string(record).unwrap());
+    let lines = mapped
+        .records
+        .iter()
+        .map(|record| serde_json::to_string(record).unwrap());
     lines.collect::<Vec<_>>().join("\n")
 }

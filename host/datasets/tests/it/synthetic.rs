@@ -26,27 +26,55 @@ fn rows_become_these_records() {
     insta::assert_snapshot!(lines(&mapped));
     assert!(mapped.descriptor.synthetic);
     let embedded: MapperSource = "synthetic".parse().unwrap();
-    let again = focus_datasets::map_dataset(&embedded, data.path(), &Limits::default(), None).unwrap();
+    let again =
+        focus_datasets::map_dataset(&embedded, data.path(), &Limits::default(), None).unwrap();
     assert_eq!(again.records, mapped.records);
     let json = serde_json::to_string(&mapped).unwrap();
     let mut back: focus_datasets::Mapped = serde_json::from_str(&json).unwrap();
     back.summary.root.clone_from(&mapped.summary.root);
     assert_eq!(back, mapped);
-    assert!(!json.contains(data.path().to_str().unwrap()), "a place of this machine has no place in a run folder");
+    assert!(
+        !json.contains(data.path().to_str().unwrap()),
+        "a place of this machine has no place in a run folder"
+    );
 }
 
 #[test]
 fn codes_are_read_strictly() {
     for (row, expected) in [
-        ("a.png,Train,1,right,1,F,good,0,0,0,,,,,,", "column `split`: expected one of `train`, `validation`, `test`"),
-        ("a.png,train,1,OD,1,F,good,0,0,0,,,,,,", "column `eye`: expected one of `right`, `left`, found `OD`"),
-        ("a.png,train,1,right,NaN,F,good,0,0,0,,,,,,", "column `age`: expected a number from 0 to 150, found `NaN`"),
-        ("a.png,train,1,right,1,female,good,0,0,0,,,,,,", "column `sex`: expected one of `F`, `M`"),
-        ("a.png,train,1,right,1,F,good,0,2,0,,,,,,", "column `edema`: expected one of `0`, `1`"),
-        ("../a.png,train,1,right,1,F,good,0,1,0,,,,,,", "found `../a.png`"),
-        ("a.png,train,1,right,1,F,good,0,1,0,600,10,,,512,512", "expected a point within 512 x 512, found 600, 10"),
+        (
+            "a.png,Train,1,right,1,F,good,0,0,0,,,,,,",
+            "column `split`: expected one of `train`, `validation`, `test`",
+        ),
+        (
+            "a.png,train,1,OD,1,F,good,0,0,0,,,,,,",
+            "column `eye`: expected one of `right`, `left`, found `OD`",
+        ),
+        (
+            "a.png,train,1,right,NaN,F,good,0,0,0,,,,,,",
+            "column `age`: expected a number from 0 to 150, found `NaN`",
+        ),
+        (
+            "a.png,train,1,right,1,female,good,0,0,0,,,,,,",
+            "column `sex`: expected one of `F`, `M`",
+        ),
+        (
+            "a.png,train,1,right,1,F,good,0,2,0,,,,,,",
+            "column `edema`: expected one of `0`, `1`",
+        ),
+        (
+            "../a.png,train,1,right,1,F,good,0,1,0,,,,,,",
+            "found `../a.png`",
+        ),
+        (
+            "a.png,train,1,right,1,F,good,0,1,0,600,10,,,512,512",
+            "expected a point within 512 x 512, found 600, 10",
+        ),
     ] {
         let error = message(map("synthetic.wasm", data(&format!("{row}\n")).path()));
-        assert!(error.contains(expected) && error.contains("`labels.csv` line 2"), "{error}");
+        assert!(
+            error.contains(expected) && error.contains("`labels.csv` line 2"),
+            "{error}"
+        );
     }
 }
