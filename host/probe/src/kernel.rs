@@ -1,7 +1,8 @@
 //! Fused passes over a block of raw f32 rows on the CPU: rows are read once for the products with a vector and, still
 //! in cache, once more for the sums back into a vector. It must not know threads, tensors or the optimiser.
 //!
-//! A row's logit does not depend on which rows it is computed with: lanes run along the row only.
+//! A row's logit does not depend on which rows it is computed with. Inside `with_simd` arithmetic stays out of closures:
+//! one that is not inlined loses the vector instructions.
 
 use std::any::TypeId;
 
@@ -9,10 +10,14 @@ use pulp::{Scalar, Simd, WithSimd};
 
 use crate::objective::Costs;
 
-/// Rows handled together, so that the vector's values are loaded once for all of them.
+/// Rows handled together, so that sums back into a vector are loaded and stored once for all of them.
 const TOGETHER: usize = 4;
-/// Running sums per row.
-const LANES: usize = 32;
+/// Values widened to f64 at a time.
+const PIECE: usize = 256;
+
+/// Room for widened values; unaligned vector stores would straddle cache lines.
+#[repr(align(64))]
+struct Buffer([f64; PIECE]);
 
 /// The number a pass is computed in.
 pub(crate) trait Real: Copy + Send + Sync + 'static {
@@ -20,46 +25,114 @@ pub(crate) trait Real: Copy + Send + Sync + 'static {
     fn from_f32(value: f32) -> Self;
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
-    fn plus(self, other: Self) -> Self;
     /// `self * factor + sum`, rounded once where `fused`. Without the instruction a fused one is a slow library call.
     fn multiply_add(self, factor: Self, sum: Self, fused: bool) -> Self;
+    /// The inner product, with several running sums per vector lane.
+    fn dot<S: Simd>(simd: S, a: &[Self], b: &[Self]) -> Self;
+    /// The inner product with a raw row.
+    fn product<S: Simd>(simd: S, row: &[f32], vector: &[Self]) -> Self;
 }
 
-macro_rules! real {
-    ($real:ty) => {
-        impl Real for $real {
-            const ZERO: Self = 0.0;
-            #[inline(always)]
-            #[expect(clippy::cast_lossless, reason = "`from` is missing for the identity")]
-            fn from_f32(value: f32) -> Self {
-                value as $real
+macro_rules! dot {
+    ($as_simd:ident, $zero:ident, $multiply_add:ident, $add:ident, $reduce:ident) => {
+        #[inline(always)]
+        fn dot<S: Simd>(simd: S, a: &[Self], b: &[Self]) -> Self {
+            let ((a, a_rest), (b, b_rest)) = (S::$as_simd(a), S::$as_simd(b));
+            let ((a4, a1), (b4, b1)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+            let zero = simd.$zero(0.0);
+            let (mut s0, mut s1, mut s2, mut s3) = (zero, zero, zero, zero);
+            for (a, b) in a4.iter().zip(b4) {
+                s0 = simd.$multiply_add(a[0], b[0], s0);
+                s1 = simd.$multiply_add(a[1], b[1], s1);
+                s2 = simd.$multiply_add(a[2], b[2], s2);
+                s3 = simd.$multiply_add(a[3], b[3], s3);
             }
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as $real
+            for (a, b) in a1.iter().zip(b1) {
+                s0 = simd.$multiply_add(*a, *b, s0);
             }
-            #[inline(always)]
-            #[expect(clippy::cast_lossless, reason = "`from` is missing for the identity")]
-            fn to_f64(self) -> f64 {
-                self as f64
+            let mut sum = simd.$reduce(simd.$add(simd.$add(s0, s1), simd.$add(s2, s3)));
+            for (a, b) in a_rest.iter().zip(b_rest) {
+                sum = a.multiply_add(*b, sum, fused::<S>());
             }
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self + other
-            }
-            #[inline(always)]
-            fn multiply_add(self, factor: Self, sum: Self, fused: bool) -> Self {
-                if fused {
-                    self.mul_add(factor, sum)
-                } else {
-                    self * factor + sum
-                }
-            }
+            sum
         }
     };
 }
-real!(f32);
-real!(f64);
+
+impl Real for f32 {
+    const ZERO: Self = 0.0;
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        value
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn multiply_add(self, factor: Self, sum: Self, fused: bool) -> Self {
+        if fused {
+            self.mul_add(factor, sum)
+        } else {
+            self * factor + sum
+        }
+    }
+    #[inline(always)]
+    fn product<S: Simd>(simd: S, row: &[f32], vector: &[Self]) -> Self {
+        Self::dot(simd, row, vector)
+    }
+    dot!(
+        as_simd_f32s,
+        splat_f32s,
+        mul_add_e_f32s,
+        add_f32s,
+        reduce_sum_f32s
+    );
+}
+
+impl Real for f64 {
+    const ZERO: Self = 0.0;
+    #[inline(always)]
+    fn from_f32(value: f32) -> Self {
+        f64::from(value)
+    }
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn multiply_add(self, factor: Self, sum: Self, fused: bool) -> Self {
+        if fused {
+            self.mul_add(factor, sum)
+        } else {
+            self * factor + sum
+        }
+    }
+    #[inline(always)]
+    fn product<S: Simd>(simd: S, row: &[f32], vector: &[Self]) -> Self {
+        let mut buffer = Buffer([0.0; PIECE]);
+        let mut sum = 0.0;
+        for (row, vector) in row.chunks(PIECE).zip(vector.chunks(PIECE)) {
+            sum += Self::dot(simd, widen(row, &mut buffer), vector);
+        }
+        sum
+    }
+    dot!(
+        as_simd_f64s,
+        splat_f64s,
+        mul_add_e_f64s,
+        add_f64s,
+        reduce_sum_f64s
+    );
+}
 
 /// A block of raw rows with their inverse norms.
 #[derive(Clone, Copy)]
@@ -106,16 +179,15 @@ impl WithSimd for Evaluate<'_> {
     type Output = Totals;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _: S) -> Totals {
-        let fused = fused::<S>();
+    fn with_simd<S: Simd>(mut self, simd: S) -> Totals {
         let mut totals = Totals::default();
         let count = self.labels.len();
         let whole = count - count % TOGETHER;
         for first in (0..whole).step_by(TOGETHER) {
-            self.step::<TOGETHER>(first, fused, &mut totals);
+            self.step::<S, TOGETHER>(simd, first, &mut totals);
         }
         for first in whole..count {
-            self.step::<1>(first, fused, &mut totals);
+            self.step::<S, 1>(simd, first, &mut totals);
         }
         totals
     }
@@ -123,18 +195,15 @@ impl WithSimd for Evaluate<'_> {
 
 impl Evaluate<'_> {
     #[inline(always)]
-    fn step<const N: usize>(&mut self, first: usize, fused: bool, totals: &mut Totals) {
+    fn step<S: Simd, const N: usize>(&mut self, simd: S, first: usize, totals: &mut Totals) {
         let rows = self.rows.several::<N>(first);
-        let products = products::<f64, N>(rows, self.weights, fused);
         let mut slopes = [0.0; N];
         let mut pulls = [0.0; N];
         for offset in 0..N {
             let index = first + offset;
             let inverse = self.rows.inverse_norms[index];
-            let terms = self.costs.terms(
-                products[offset] * inverse + self.intercept,
-                self.labels[index],
-            );
+            let logit = f64::product(simd, rows[offset], self.weights) * inverse + self.intercept;
+            let terms = self.costs.terms(logit, self.labels[index]);
             totals.loss += terms.loss;
             totals.slope += terms.slope;
             totals.curvature += terms.curvature;
@@ -142,7 +211,7 @@ impl Evaluate<'_> {
             slopes[offset] = terms.slope * inverse;
             pulls[offset] = terms.curvature * inverse;
         }
-        add_twice(rows, slopes, pulls, self.gradient, self.pull, fused);
+        add_twice(rows, slopes, pulls, self.gradient, self.pull, fused::<S>());
     }
 }
 
@@ -159,31 +228,30 @@ impl<R: Real> WithSimd for Curve<'_, R> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(mut self, _: S) {
-        let fused = fused::<S>();
+    fn with_simd<S: Simd>(mut self, simd: S) {
         let count = self.curvatures.len();
         let whole = count - count % TOGETHER;
         for first in (0..whole).step_by(TOGETHER) {
-            self.step::<TOGETHER>(first, fused);
+            self.step::<S, TOGETHER>(simd, first);
         }
         for first in whole..count {
-            self.step::<1>(first, fused);
+            self.step::<S, 1>(simd, first);
         }
     }
 }
 
 impl<R: Real> Curve<'_, R> {
     #[inline(always)]
-    fn step<const N: usize>(&mut self, first: usize, fused: bool) {
+    fn step<S: Simd, const N: usize>(&mut self, simd: S, first: usize) {
         let rows = self.rows.several::<N>(first);
-        let products = products::<R, N>(rows, self.direction, fused);
         let mut factors = [R::ZERO; N];
         for offset in 0..N {
             let inverse = self.rows.inverse_norms[first + offset];
-            let centred = products[offset].to_f64() * inverse - self.shift;
+            let centred =
+                R::product(simd, rows[offset], self.direction).to_f64() * inverse - self.shift;
             factors[offset] = R::from_f64(self.curvatures[first + offset] * centred * inverse);
         }
-        add(rows, factors, self.out, fused);
+        add(rows, factors, self.out, fused::<S>());
     }
 }
 
@@ -199,10 +267,10 @@ impl WithSimd for Logits<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for (index, out) in self.out.iter_mut().enumerate() {
-            let [product] = products::<f64, 1>([self.rows.row(index)], self.weights, fused::<S>());
-            *out = product * self.rows.inverse_norms[index] + self.intercept;
+    fn with_simd<S: Simd>(self, simd: S) {
+        for index in 0..self.out.len() {
+            let product = f64::product(simd, self.rows.row(index), self.weights);
+            self.out[index] = product * self.rows.inverse_norms[index] + self.intercept;
         }
     }
 }
@@ -214,18 +282,12 @@ impl WithSimd for SumOfSquares<'_> {
     type Output = f64;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        let (chunks, rest) = self.0.as_chunks::<LANES>();
-        let mut sums = [0.0; LANES];
-        for chunk in chunks {
-            for lane in 0..LANES {
-                let value = f64::from(chunk[lane]);
-                sums[lane] = value.multiply_add(value, sums[lane], fused::<S>());
-            }
-        }
-        let mut sum = fold(sums);
-        for &value in rest {
-            sum = f64::from(value).multiply_add(f64::from(value), sum, fused::<S>());
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        let mut buffer = Buffer([0.0; PIECE]);
+        let mut sum = 0.0;
+        for piece in self.0.chunks(PIECE) {
+            let wide = widen(piece, &mut buffer);
+            sum += f64::dot(simd, wide, wide);
         }
         sum
     }
@@ -236,47 +298,17 @@ fn fused<S: Simd>() -> bool {
     TypeId::of::<S>() != TypeId::of::<Scalar>()
 }
 
-/// Adds the lanes pairwise.
+/// `values` in f64, in the front of `buffer`.
 #[inline(always)]
-fn fold<R: Real>(mut sums: [R; LANES]) -> R {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for lane in 0..half {
-            sums[lane] = sums[lane].plus(sums[lane + half]);
-        }
-        half /= 2;
+fn widen<'a>(values: &[f32], buffer: &'a mut Buffer) -> &'a [f64] {
+    let wide = &mut buffer.0[..values.len()];
+    for (wide, &value) in wide.iter_mut().zip(values) {
+        *wide = f64::from(value);
     }
-    sums[0]
+    wide
 }
 
-/// The product of each row with `vector`, one row after the other: memory is then read in one forward stream.
-#[inline(always)]
-fn products<R: Real, const N: usize>(rows: [&[f32]; N], vector: &[R], fused: bool) -> [R; N] {
-    let mut out = [R::ZERO; N];
-    for row in 0..N {
-        out[row] = product(rows[row], vector, fused);
-    }
-    out
-}
-
-#[inline(always)]
-fn product<R: Real>(row: &[f32], vector: &[R], fused: bool) -> R {
-    let (values, values_rest) = row.as_chunks::<LANES>();
-    let (factors, factors_rest) = vector.as_chunks::<LANES>();
-    let mut sums = [R::ZERO; LANES];
-    for (values, factors) in values.iter().zip(factors) {
-        for lane in 0..LANES {
-            sums[lane] = R::from_f32(values[lane]).multiply_add(factors[lane], sums[lane], fused);
-        }
-    }
-    let mut sum = fold(sums);
-    for (value, factor) in values_rest.iter().zip(factors_rest) {
-        sum = R::from_f32(*value).multiply_add(*factor, sum, fused);
-    }
-    sum
-}
-
-/// `out += sum of factor * row`. A plain loop: in lanes like `products` the compiler would vectorise across them.
+/// `out += sum of factor * row`. A plain loop over the positions, which the compiler vectorises.
 #[inline(always)]
 fn add<R: Real, const N: usize>(rows: [&[f32]; N], factors: [R; N], out: &mut [R], fused: bool) {
     let rows = rows.map(|row| &row[..out.len()]);
@@ -289,7 +321,7 @@ fn add<R: Real, const N: usize>(rows: [&[f32]; N], factors: [R; N], out: &mut [R
     }
 }
 
-/// `add` into two vectors with two sets of factors, reading the rows once.
+/// `add` into two vectors with two sets of factors, widening the rows once.
 #[inline(always)]
 fn add_twice<const N: usize>(
     rows: [&[f32]; N],

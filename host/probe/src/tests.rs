@@ -1,8 +1,10 @@
 //! The two objectives against each other and against finite differences. Owns no public behaviour.
 
 use candle_core::Device;
+use pulp::{Arch, Scalar, WithSimd};
 
 use crate::host::HostObjective;
+use crate::kernel::{Curve, Evaluate, Rows};
 use crate::objective::{Costs, Objective, Point, Precision};
 use crate::tensor::TensorObjective;
 use crate::{Features, ProbeSpec, Status};
@@ -174,4 +176,68 @@ fn a_fit_by_candle_operations_is_the_same_fit() {
             assert!((a.probability - b.probability).abs() < 1e-9);
         }
     }
+}
+
+#[test]
+fn machines_without_vector_instructions_agree() {
+    let (values, labels) = data();
+    let inverse_norms = crate::host::inverse_norms(&values, WIDTH).unwrap();
+    let rows = || Rows {
+        values: &values,
+        width: WIDTH,
+        inverse_norms: &inverse_norms,
+    };
+    let weights = somewhere().weights;
+    let evaluate = |simd: bool| {
+        let (mut gradient, mut pull, mut curvatures) =
+            (vec![0.0; WIDTH], vec![0.0; WIDTH], vec![0.0; ROWS]);
+        let work = Evaluate {
+            rows: rows(),
+            labels: &labels,
+            costs: COSTS,
+            weights: &weights,
+            intercept: 0.3,
+            gradient: &mut gradient,
+            pull: &mut pull,
+            curvatures: &mut curvatures,
+        };
+        let totals = if simd {
+            Arch::new().dispatch(work)
+        } else {
+            work.with_simd(Scalar::new())
+        };
+        let mut single = vec![0.0; WIDTH];
+        let direction: Vec<f32> = weights.iter().map(|&weight| weight as f32).collect();
+        let work = Curve {
+            rows: rows(),
+            curvatures: &curvatures,
+            direction: &direction,
+            shift: 0.1,
+            out: &mut single,
+        };
+        if simd {
+            Arch::new().dispatch(work)
+        } else {
+            work.with_simd(Scalar::new())
+        }
+        let single: Vec<f64> = single.into_iter().map(f64::from).collect();
+        (
+            [
+                vec![totals.loss, totals.slope, totals.curvature],
+                gradient,
+                pull,
+                curvatures,
+            ]
+            .concat(),
+            single,
+        )
+    };
+    let ((vector, vector_single), (scalar, scalar_single)) = (evaluate(true), evaluate(false));
+    close(&vector, &scalar, 1e-13);
+    close(&vector_single, &scalar_single, 1e-5);
+    assert!(
+        scalar
+            .iter()
+            .all(|value| value.is_finite() && *value != 0.0)
+    );
 }
