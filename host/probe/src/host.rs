@@ -28,6 +28,9 @@ struct Block {
     single: Vec<f32>,
 }
 
+/// One block with its number, its labels and its rows' `D_i`.
+type Share<'a> = ((usize, &'a mut Block), (&'a [bool], &'a mut [f64]));
+
 pub(crate) struct HostObjective<'a> {
     features: &'a Features,
     labels: &'a [bool],
@@ -74,10 +77,7 @@ impl Objective for HostObjective<'_> {
         let (features, costs, arch, size) = (self.features, self.costs, self.arch, self.block_rows);
         let (weights, intercept) = (&point.weights, point.intercept);
         with_values(&features.values, |values| {
-            let work = |((index, block), (labels, curvatures)): (
-                (usize, &mut Block),
-                (&[bool], &mut [f64]),
-            )| {
+            let work = |((index, block), (labels, curvatures)): Share<'_>| {
                 block.gradient.fill(0.0);
                 block.pull.fill(0.0);
                 let rows = block_of(features, values, index * size, labels.len());
@@ -232,14 +232,9 @@ fn block_of<'a>(features: &'a Features, values: &'a [f32], first: usize, count: 
 
 fn with_values<T>(tensor: &Tensor, work: impl FnOnce(&[f32]) -> T) -> Result<T, ProbeError> {
     let (storage, layout) = tensor.storage_and_layout();
-    let values = match &*storage {
-        Storage::Cpu(CpuStorage::F32(values)) => values,
-        _ => {
-            return Err(candle_core::Error::Msg(
-                "the CPU objective needs an f32 tensor on the CPU".to_owned(),
-            )
-            .into());
-        }
+    let Storage::Cpu(CpuStorage::F32(values)) = &*storage else {
+        let text = "the CPU objective needs an f32 tensor on the CPU".to_owned();
+        return Err(candle_core::Error::Msg(text).into());
     };
     let start = layout.start_offset();
     Ok(work(&values[start..start + layout.shape().elem_count()]))

@@ -4,6 +4,11 @@
 //! A row's logit does not depend on which rows it is computed with. Inside `with_simd` arithmetic stays out of closures:
 //! one that is not inlined loses the vector instructions.
 
+#![expect(
+    clippy::inline_always,
+    reason = "vector instructions reach only what is inlined"
+)]
+
 use std::any::TypeId;
 
 use pulp::{Scalar, Simd, WithSimd};

@@ -110,7 +110,7 @@ fn search(
         dot(&point.gradient, &step.weights) + point.intercept_gradient * step.intercept
     };
     let slope = slope_at(from);
-    if !(slope < 0.0) {
+    if slope.is_nan() || slope >= 0.0 {
         return Ok((None, 0));
     }
     let noise = NOISE * from.loss.abs();

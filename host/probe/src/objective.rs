@@ -86,7 +86,7 @@ pub(crate) struct RowTerms {
 
 impl Costs {
     /// Terms of a row with this logit, without overflow for any finite logit.
-    #[inline(always)]
+    #[inline]
     pub fn terms(self, logit: f64, label: bool) -> RowTerms {
         let (cost, margin) = if label {
             (self.positive, logit)

@@ -216,9 +216,9 @@ fn machines_without_vector_instructions_agree() {
             out: &mut single,
         };
         if simd {
-            Arch::new().dispatch(work)
+            Arch::new().dispatch(work);
         } else {
-            work.with_simd(Scalar::new())
+            work.with_simd(Scalar::new());
         }
         let single: Vec<f64> = single.into_iter().map(f64::from).collect();
         (
