@@ -9,7 +9,9 @@ fn told(place: &Place, args: &[&str]) -> String {
     let shown = format!(
         "$ focus-host {}\nexit: {}\n----- stdout -----\n{}----- stderr -----\n{}",
         args.join(" "),
-        out.status.code().map_or("signal".into(), |code| code.to_string()),
+        out.status
+            .code()
+            .map_or("signal".into(), |code| code.to_string()),
         text(&out.stdout),
         text(&out.stderr)
     );
@@ -41,23 +43,36 @@ fn errors_say_what_was_expected_found_and_to_do() {
     let place = Place::new();
     let hostile = arg(&built().hostile);
     let eval = |more: &[&str]| told(&place, &[&["eval", "--plugin", hostile], more].concat());
-    snapshot("error_no_plugin", told(&place, &["eval", "--plugin", "./libnone.so"]));
-    snapshot("error_no_plugin_name", told(&place, &["eval", "--plugin", "none"]));
+    snapshot(
+        "error_no_plugin",
+        told(&place, &["eval", "--plugin", "./libnone.so"]),
+    );
+    snapshot(
+        "error_no_plugin_name",
+        told(&place, &["eval", "--plugin", "none"]),
+    );
     snapshot("error_no_data", eval(&["--dataset", "idrid"]));
     snapshot("error_empty_data", {
         std::fs::create_dir(place.path("empty")).expect("creates");
         eval(&["--dataset", "idrid", "--data", "empty"])
     });
-    snapshot("error_no_dataset", eval(&["--dataset", "nowhere", "--data", "empty"]));
+    snapshot(
+        "error_no_dataset",
+        eval(&["--dataset", "nowhere", "--data", "empty"]),
+    );
     let data = place.dataset(6, 96);
-    let on = |more: &[&str]| eval(&[&["--dataset", "synthetic", "--data", arg(&data)], more].concat());
+    let on =
+        |more: &[&str]| eval(&[&["--dataset", "synthetic", "--data", arg(&data)], more].concat());
     snapshot("error_no_task", on(&["--tasks", "binary"]));
     snapshot("error_no_method", on(&["--methods", "knn"]));
     snapshot("error_no_model", on(&["--model", "other"]));
     snapshot("error_device", on(&["--device", "cuda:0"]));
     snapshot("error_share", on(&["--error-budget", "2"]));
     snapshot("error_not_a_run", told(&place, &["report", "empty"]));
-    snapshot("error_as_json", told(&place, &["report", "empty", "--json"]));
+    snapshot(
+        "error_as_json",
+        told(&place, &["report", "empty", "--json"]),
+    );
 }
 
 #[test]
@@ -69,8 +84,19 @@ fn a_plugin_that_fails_as_a_whole_ends_the_run_with_its_words() {
         told(
             &place,
             &[
-                "eval", "--plugin", arg(&built().hostile), "--dataset", "synthetic", "--data", arg(&data), "--set", &misdeed, "--out", deed,
-                "--tasks", "binary_dr",
+                "eval",
+                "--plugin",
+                arg(&built().hostile),
+                "--dataset",
+                "synthetic",
+                "--data",
+                arg(&data),
+                "--set",
+                &misdeed,
+                "--out",
+                deed,
+                "--tasks",
+                "binary_dr",
             ],
         )
     };
@@ -88,22 +114,51 @@ fn a_file_that_is_no_plugin_gets_no_seal() {
     assert!(!place.path("libtext.toml").exists());
     let out = place.run(&["eval", "--plugin", arg(&file)]);
     assert_eq!(out.status.code(), Some(4));
-    assert!(text(&out.stderr).contains("has no sidecar"), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stderr).contains("has no sidecar"),
+        "{}",
+        text(&out.stderr)
+    );
 }
 
 #[test]
 fn lists_are_for_people_and_for_scripts() {
     let place = Place::new();
-    snapshot("plugin_list", told(&place, &["plugin", "list", "--plugin", arg(&built().handcrafted)]));
-    let json = place.good(&["plugin", "list", "--plugin", arg(&built().hostile), "--json"]);
+    snapshot(
+        "plugin_list",
+        told(
+            &place,
+            &["plugin", "list", "--plugin", arg(&built().handcrafted)],
+        ),
+    );
+    let json = place.good(&[
+        "plugin",
+        "list",
+        "--plugin",
+        arg(&built().hostile),
+        "--json",
+    ]);
     let list: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(list[0]["descriptor"]["models"][0]["id"], "hostile");
     let json = place.good(&["dataset", "list", "--json"]);
     let list: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let ids: Vec<_> = list.as_array().expect("a list").iter().map(|d| d["id"].as_str().expect("an id")).collect();
+    let ids: Vec<_> = list
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|d| d["id"].as_str().expect("an id"))
+        .collect();
     assert_eq!(ids, ["idrid", "synthetic"]);
-    let found: serde_json::Value = serde_json::from_str(&place.good(&["doctor", "--json"])).expect("JSON");
-    assert!(found.as_array().expect("findings").iter().all(|f| f["verdict"] != "bad"), "{found:#}");
+    let found: serde_json::Value =
+        serde_json::from_str(&place.good(&["doctor", "--json"])).expect("JSON");
+    assert!(
+        found
+            .as_array()
+            .expect("findings")
+            .iter()
+            .all(|f| f["verdict"] != "bad"),
+        "{found:#}"
+    );
     assert!(place.good(&["completions", "bash"]).contains("focus-host"));
 }
 
@@ -112,14 +167,33 @@ fn the_report_is_the_same_from_every_side() {
     let place = Place::new();
     let data = place.dataset(12, 96);
     let args = [
-        "eval", "--plugin", arg(&built().hostile), "--dataset", "synthetic", "--data", arg(&data), "--tasks", "binary_dr", "--out", "run",
+        "eval",
+        "--plugin",
+        arg(&built().hostile),
+        "--dataset",
+        "synthetic",
+        "--data",
+        arg(&data),
+        "--tasks",
+        "binary_dr",
+        "--out",
+        "run",
     ];
     snapshot("eval_text", told(&place, &args));
     let json = place.good(&[&args[..], &["--json"]].concat());
     assert_eq!(json, place.good(&["report", "run", "--format", "json"]));
-    assert_eq!(json.as_bytes(), std::fs::read(place.path("run/report.json")).expect("stored"));
+    assert_eq!(
+        json.as_bytes(),
+        std::fs::read(place.path("run/report.json")).expect("stored")
+    );
     let markdown = place.good(&["report", "run", "--format", "markdown"]);
-    assert_eq!(markdown.as_bytes(), std::fs::read(place.path("run/report.md")).expect("stored"));
+    assert_eq!(
+        markdown.as_bytes(),
+        std::fs::read(place.path("run/report.md")).expect("stored")
+    );
     snapshot("verify", told(&place, &["verify", "run"]));
-    snapshot("map", told(&place, &["dataset", "map", "--data", arg(&data)]));
+    snapshot(
+        "map",
+        told(&place, &["dataset", "map", "--data", arg(&data)]),
+    );
 }

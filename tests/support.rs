@@ -7,7 +7,10 @@ use tempfile::TempDir;
 
 /// The project's root.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the project").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("tests/ lies in the project")
+        .to_path_buf()
 }
 
 /// The built executable and plugins, each plugin sealed.
@@ -27,13 +30,26 @@ pub(crate) fn built() -> &'static Built {
     BUILT.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.current_dir(root()).args(["build", "--locked", "-p", "focus-host", "-p", "handcrafted", "-p", "hostile"]);
+        command.current_dir(root()).args([
+            "build",
+            "--locked",
+            "-p",
+            "focus-host",
+            "-p",
+            "handcrafted",
+            "-p",
+            "hostile",
+        ]);
         let folder = profile_folder();
         if folder.ends_with("release") {
             command.arg("--release");
         }
         let out = command.output().expect("cargo runs");
-        assert!(out.status.success(), "cargo build failed:\n{}", String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "cargo build failed:\n{}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         // Sealed copies in a folder of their own, so that a rebuild meanwhile does not break a seal.
         let plugins = tempfile::tempdir().expect("a folder");
         let copy = |name: &str| {
@@ -48,8 +64,16 @@ pub(crate) fn built() -> &'static Built {
             _plugins: plugins,
         };
         for plugin in [&built.handcrafted, &built.hostile] {
-            let out = Command::new(&built.host).args(["plugin", "seal"]).arg(plugin).output().expect("runs");
-            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            let out = Command::new(&built.host)
+                .args(["plugin", "seal"])
+                .arg(plugin)
+                .output()
+                .expect("runs");
+            assert!(
+                out.status.success(),
+                "{}",
+                String::from_utf8_lossy(&out.stderr)
+            );
         }
         built
     })
@@ -58,7 +82,10 @@ pub(crate) fn built() -> &'static Built {
 /// `target/debug` or `target/release`, wherever the target folder is.
 fn profile_folder() -> PathBuf {
     let exe = std::env::current_exe().expect("a test has a path");
-    exe.parent().and_then(Path::parent).expect("target/<profile>/deps/<test>").to_path_buf()
+    exe.parent()
+        .and_then(Path::parent)
+        .expect("target/<profile>/deps/<test>")
+        .to_path_buf()
 }
 
 /// A place to run in: caches and run folders of its own.
@@ -70,7 +97,9 @@ pub(crate) struct Place {
 impl Place {
     /// A fresh one.
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().expect("a folder") }
+        Self {
+            dir: tempfile::tempdir().expect("a folder"),
+        }
     }
 
     /// A path in it.
@@ -113,8 +142,14 @@ impl Place {
     /// A small synthetic dataset in it.
     pub(crate) fn dataset(&self, patients: u32, size: u32) -> PathBuf {
         let dir = self.path(&format!("synthetic-{patients}-{size}"));
-        let config = focus_synth::Config { patients, size, ..focus_synth::Config::default() };
-        focus_synth::write_dataset(&dir, &config).expect("drawn").dir
+        let config = focus_synth::Config {
+            patients,
+            size,
+            ..focus_synth::Config::default()
+        };
+        focus_synth::write_dataset(&dir, &config)
+            .expect("drawn")
+            .dir
     }
 }
 
@@ -138,7 +173,11 @@ pub(crate) fn contents(run: &Path) -> Vec<(String, Vec<u8>)> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.file_name().is_some_and(|name| name != "lock") {
-                let name = path.strip_prefix(run).expect("below the run").display().to_string();
+                let name = path
+                    .strip_prefix(run)
+                    .expect("below the run")
+                    .display()
+                    .to_string();
                 files.push((name, std::fs::read(&path).expect("reads")));
             }
         }
@@ -149,7 +188,8 @@ pub(crate) fn contents(run: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// The stored report.
 pub(crate) fn report(run: &Path) -> serde_json::Value {
-    serde_json::from_slice(&std::fs::read(run.join("report.json")).expect("there is a report")).expect("JSON")
+    serde_json::from_slice(&std::fs::read(run.join("report.json")).expect("there is a report"))
+        .expect("JSON")
 }
 
 /// A metric of the report, from the first cell of that task and method, corrected track.
@@ -160,5 +200,9 @@ pub(crate) fn metric(report: &serde_json::Value, task: &str, method: &str, metri
         .find(|c| c["cell"]["task"] == task && c["cell"]["method"] == method)
         .unwrap_or_else(|| panic!("no cell {task} / {method}"));
     let metrics = cell["tracks"][0]["metrics"].as_array().expect("metrics");
-    metrics.iter().find(|m| m["id"] == metric).and_then(|m| m["value"].as_f64()).expect("a value")
+    metrics
+        .iter()
+        .find(|m| m["id"] == metric)
+        .and_then(|m| m["value"].as_f64())
+        .expect("a value")
 }

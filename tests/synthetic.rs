@@ -5,14 +5,23 @@ use crate::support::{Place, arg, built, contents, metric, report};
 #[test]
 fn the_default_needs_nothing_but_the_plugin() {
     let place = Place::new();
-    let out = place.good(&["eval", "--plugin", arg(&built().handcrafted), "--out", "run"]);
+    let out = place.good(&[
+        "eval",
+        "--plugin",
+        arg(&built().handcrafted),
+        "--out",
+        "run",
+    ]);
     assert!(out.contains("SYNTHETIC"), "{out}");
     let run = place.path("run");
     let report = report(&run);
     assert_eq!(report["synthetic"], true);
     for task in ["binary_dr", "referable_dr", "glaucoma"] {
         for method in ["linear_probing", "linear_probing_unweighted"] {
-            assert!(metric(&report, task, method, "auroc") > 0.7, "{task} {method}: {report:#}");
+            assert!(
+                metric(&report, task, method, "auroc") > 0.7,
+                "{task} {method}: {report:#}"
+            );
         }
     }
     let markdown = std::fs::read_to_string(run.join("report.md")).expect("stored");
@@ -21,12 +30,21 @@ fn the_default_needs_nothing_but_the_plugin() {
     // Nothing of this machine or moment is in the reports.
     for form in ["report.json", "report.md"] {
         let text = std::fs::read_to_string(run.join(form)).expect("stored");
-        assert!(!text.contains(arg(place.dir.path())), "{form} holds a path of this machine");
+        assert!(
+            !text.contains(arg(place.dir.path())),
+            "{form} holds a path of this machine"
+        );
     }
 
     // The same command again computes nothing and changes nothing.
     let before = contents(&run);
-    place.good(&["eval", "--plugin", arg(&built().handcrafted), "--out", "run"]);
+    place.good(&[
+        "eval",
+        "--plugin",
+        arg(&built().handcrafted),
+        "--out",
+        "run",
+    ]);
     assert_eq!(before, contents(&run));
     place.good(&["verify", "run"]);
 }
@@ -36,11 +54,24 @@ fn a_second_run_takes_its_embeddings_from_the_cache_and_agrees_with_the_first() 
     let place = Place::new();
     let data = place.dataset(12, 96);
     let eval = |out: &str, more: &[&str]| {
-        let mut args =
-            vec!["eval", "--plugin", arg(&built().handcrafted), "--dataset", "synthetic", "--data", arg(&data), "--out", out];
+        let mut args = vec![
+            "eval",
+            "--plugin",
+            arg(&built().handcrafted),
+            "--dataset",
+            "synthetic",
+            "--data",
+            arg(&data),
+            "--out",
+            out,
+        ];
         args.extend(more);
         let done = place.run(&args);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         String::from_utf8_lossy(&done.stderr).into_owned()
     };
     let first = eval("one", &["--tasks", "binary_dr"]);
@@ -48,8 +79,14 @@ fn a_second_run_takes_its_embeddings_from_the_cache_and_agrees_with_the_first() 
     let second = eval("two", &["--tasks", "binary_dr,glaucoma"]);
     assert!(second.contains("0 computed, 24 from the cache"), "{second}");
     let without = eval("three", &["--tasks", "binary_dr", "--no-cache"]);
-    assert!(without.contains("24 computed, 0 from the cache"), "{without}");
-    let in_process = eval("four", &["--tasks", "binary_dr", "--no-cache", "--in-process"]);
+    assert!(
+        without.contains("24 computed, 0 from the cache"),
+        "{without}"
+    );
+    let in_process = eval(
+        "four",
+        &["--tasks", "binary_dr", "--no-cache", "--in-process"],
+    );
     assert!(in_process.contains("24 computed"), "{in_process}");
 
     let file = "answers/embeddings.parquet";
@@ -67,10 +104,26 @@ fn a_second_run_takes_its_embeddings_from_the_cache_and_agrees_with_the_first() 
 fn verify_finds_a_changed_score_a_changed_report_and_a_changed_label() {
     let place = Place::new();
     let data = place.dataset(12, 96);
-    let args =
-        ["eval", "--plugin", arg(&built().hostile), "--dataset", "synthetic", "--data", arg(&data), "--out", "run", "--tasks", "binary_dr"];
+    let args = [
+        "eval",
+        "--plugin",
+        arg(&built().hostile),
+        "--dataset",
+        "synthetic",
+        "--data",
+        arg(&data),
+        "--out",
+        "run",
+        "--tasks",
+        "binary_dr",
+    ];
     place.good(&args);
-    assert!(place.good(&["verify", "run"]).lines().all(|line| line.starts_with("same")));
+    assert!(
+        place
+            .good(&["verify", "run"])
+            .lines()
+            .all(|line| line.starts_with("same"))
+    );
 
     let run = place.path("run");
     let markdown = run.join("report.md");
@@ -83,9 +136,20 @@ fn verify_finds_a_changed_score_a_changed_report_and_a_changed_label() {
 
     let view = focus_store::RunView::open(&run).expect("a run");
     let file = view.prediction_files().expect("lists").remove(0);
-    let mut cell = focus_store::Predictions::read(&file, &focus_store::Limits::default()).expect("reads");
-    let row = cell.rows.iter_mut().find(|row| row.fold == focus_store::Fold::Test).expect("test rows");
-    row.score = row.score.map(|score| if score > 0.5 { score - 1e-6 } else { score + 1e-6 });
+    let mut cell =
+        focus_store::Predictions::read(&file, &focus_store::Limits::default()).expect("reads");
+    let row = cell
+        .rows
+        .iter_mut()
+        .find(|row| row.fold == focus_store::Fold::Test)
+        .expect("test rows");
+    row.score = row.score.map(|score| {
+        if score > 0.5 {
+            score - 1e-6
+        } else {
+            score + 1e-6
+        }
+    });
     cell.write(&file).expect("writes");
     let out = place.run(&["verify", "run", "--json"]);
     assert_eq!(out.status.code(), Some(6));

@@ -83,22 +83,43 @@ pub struct MetricEntry {
 /// The cell's analysis. `error_budget`: share of labelled test images that may lack an answer.
 pub fn analyse(predictions: &Predictions, error_budget: f64) -> Result<CellAnalysis, MetricError> {
     let tracks = tracks_of(predictions);
-    let label = |row: &PredictionRow| if tracks[0] == Track::Corrected { row.label } else { row.published_label };
-    let test: Vec<_> = predictions.fold(Fold::Test).filter(|row| label(row).is_some()).collect();
+    let label = |row: &PredictionRow| {
+        if tracks[0] == Track::Corrected {
+            row.label
+        } else {
+            row.published_label
+        }
+    };
+    let test: Vec<_> = predictions
+        .fold(Fold::Test)
+        .filter(|row| label(row).is_some())
+        .collect();
     let mut excluded = BTreeMap::new();
     for row in test.iter().filter(|row| row.outcome != Outcome::Ok) {
         let reason = row.reason.as_deref().unwrap_or("unknown");
-        *excluded.entry(format!("{}:{reason}", row.outcome.as_str())).or_insert(0) += 1;
+        *excluded
+            .entry(format!("{}:{reason}", row.outcome.as_str()))
+            .or_insert(0) += 1;
     }
     let failed: usize = excluded.values().sum();
     let over = failed as f64 > error_budget * test.len() as f64;
     Ok(CellAnalysis {
         cell: predictions.cell.clone(),
-        status: if over { CellStatus::Failed } else { CellStatus::Ok },
-        train: predictions.fold(Fold::Train).filter(|row| row.outcome == Outcome::Ok).count(),
+        status: if over {
+            CellStatus::Failed
+        } else {
+            CellStatus::Ok
+        },
+        train: predictions
+            .fold(Fold::Train)
+            .filter(|row| row.outcome == Outcome::Ok)
+            .count(),
         test: test.len(),
         excluded,
-        tracks: tracks.iter().map(|&track| in_track(predictions, track)).collect::<Result<_, _>>()?,
+        tracks: tracks
+            .iter()
+            .map(|&track| in_track(predictions, track))
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -109,13 +130,23 @@ fn tracks_of(predictions: &Predictions) -> Vec<Track> {
     if name.ends_with(AS_PUBLISHED_SUFFIX) {
         return vec![Track::AsPublished];
     }
-    let published = method::all().iter().any(|m| m.id == name && m.tracks.contains(&Track::AsPublished));
-    let same = predictions.rows.iter().all(|row| row.label == row.published_label);
-    if published && same { Track::ALL.to_vec() } else { vec![Track::Corrected] }
+    let published = method::all()
+        .iter()
+        .any(|m| m.id == name && m.tracks.contains(&Track::AsPublished));
+    let same = predictions
+        .rows
+        .iter()
+        .all(|row| row.label == row.published_label);
+    if published && same {
+        Track::ALL.to_vec()
+    } else {
+        vec![Track::Corrected]
+    }
 }
 
 fn in_track(predictions: &Predictions, track: Track) -> Result<TrackAnalysis, MetricError> {
-    let (mut labels, mut predicted, mut scores, mut patients) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut labels, mut predicted, mut scores, mut patients) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for row in predictions.fold(Fold::Test) {
         let label = match track {
             Track::Corrected => row.label,
@@ -129,31 +160,67 @@ fn in_track(predictions: &Predictions, track: Track) -> Result<TrackAnalysis, Me
         }
     }
     let scored = Scored::new(&labels, &predicted, &scores)?;
-    let specs: Vec<_> =
-        metrics().into_iter().filter(|spec| track == Track::Corrected || spec.as_published).collect();
-    let mut entries: Vec<_> = specs.iter().map(|spec| entry(spec.id, spec.compute(&scored))).collect();
+    let specs: Vec<_> = metrics()
+        .into_iter()
+        .filter(|spec| track == Track::Corrected || spec.as_published)
+        .collect();
+    let mut entries: Vec<_> = specs
+        .iter()
+        .map(|spec| entry(spec.id, spec.compute(&scored)))
+        .collect();
     let mut resampled = None;
     // The paper gives its cells no intervals; they belong to the corrected track.
     if track == Track::Corrected && !scored.is_empty() {
         let clusters = patient_numbers(&patients);
-        resampled = Some(if clusters.is_some() { "patient" } else { "image" });
+        resampled = Some(if clusters.is_some() {
+            "patient"
+        } else {
+            "image"
+        });
         let units = clusters.as_deref().map_or(Units::Images, Units::Patients);
-        let plan = Plan { resamples: RESAMPLES, seed: SEED, units };
+        let plan = Plan {
+            resamples: RESAMPLES,
+            seed: SEED,
+            units,
+        };
         for (entry, estimate) in entries.iter_mut().zip(bootstrap(&scored, &specs, &plan)?) {
-            entry.interval = estimate.interval.map(|interval| [interval.low, interval.high]);
+            entry.interval = estimate
+                .interval
+                .map(|interval| [interval.low, interval.high]);
             entry.valid_resamples = Some([estimate.valid, estimate.resamples]);
         }
     }
     let n_pos = labels.iter().filter(|label| **label).count();
     let (n, n_neg) = (labels.len(), labels.len() - n_pos);
-    Ok(TrackAnalysis { track, n, n_pos, n_neg, resampled, metrics: entries })
+    Ok(TrackAnalysis {
+        track,
+        n,
+        n_pos,
+        n_neg,
+        resampled,
+        metrics: entries,
+    })
 }
 
 fn entry(id: &'static str, value: MetricValue) -> MetricEntry {
-    let empty = MetricEntry { id, value: None, interval: None, valid_resamples: None, missing: None, flag: None };
+    let empty = MetricEntry {
+        id,
+        value: None,
+        interval: None,
+        valid_resamples: None,
+        missing: None,
+        flag: None,
+    };
     match value {
-        MetricValue::Value { value, flag } => MetricEntry { value: Some(value), flag, ..empty },
-        MetricValue::Missing(missing) => MetricEntry { missing: Some(missing.name()), ..empty },
+        MetricValue::Value { value, flag } => MetricEntry {
+            value: Some(value),
+            flag,
+            ..empty
+        },
+        MetricValue::Missing(missing) => MetricEntry {
+            missing: Some(missing.name()),
+            ..empty
+        },
     }
 }
 
@@ -209,14 +276,19 @@ mod tests {
             published_label: label,
             score,
             predicted: score.map(|s| s > 0.5),
-            outcome: if score.is_some() { Outcome::Ok } else { Outcome::ModelError },
+            outcome: if score.is_some() {
+                Outcome::Ok
+            } else {
+                Outcome::ModelError
+            },
             reason: score.is_none().then(|| "crash".into()),
             text: None,
         }
     }
 
     fn cell(method: &str, rows: Vec<PredictionRow>) -> Predictions {
-        Predictions::new(CellKey::new("d", "binary_dr", method, "m"), rows, vec![]).expect("valid rows")
+        Predictions::new(CellKey::new("d", "binary_dr", method, "m"), rows, vec![])
+            .expect("valid rows")
     }
 
     #[test]
@@ -230,11 +302,21 @@ mod tests {
         ];
         let found = analyse(&cell("linear_probing", rows), 0.5).expect("analyses");
         assert_eq!((found.train, found.test), (1, 3));
-        assert_eq!(found.excluded, BTreeMap::from([("model_error:crash".into(), 1)]));
+        assert_eq!(
+            found.excluded,
+            BTreeMap::from([("model_error:crash".into(), 1)])
+        );
         assert_eq!(found.status, CellStatus::Ok);
-        assert_eq!(found.tracks.iter().map(|t| t.track).collect::<Vec<_>>(), Track::ALL);
+        assert_eq!(
+            found.tracks.iter().map(|t| t.track).collect::<Vec<_>>(),
+            Track::ALL
+        );
         assert_eq!((found.tracks[0].n, found.tracks[0].n_pos), (2, 1));
-        let auroc = found.tracks[0].metrics.iter().find(|m| m.id == "auroc").expect("there");
+        let auroc = found.tracks[0]
+            .metrics
+            .iter()
+            .find(|m| m.id == "auroc")
+            .expect("there");
         assert_eq!(auroc.value, Some(1.0));
     }
 
@@ -244,7 +326,12 @@ mod tests {
             row(1, Fold::Test, Some(true), Some(0.8)),
             row(2, Fold::Test, Some(false), None),
         ];
-        assert_eq!(analyse(&cell("linear_probing", rows), 0.49).expect("analyses").status, CellStatus::Failed);
+        assert_eq!(
+            analyse(&cell("linear_probing", rows), 0.49)
+                .expect("analyses")
+                .status,
+            CellStatus::Failed
+        );
     }
 
     #[test]
@@ -255,19 +342,47 @@ mod tests {
         ];
         rows[1].label = None;
         let tracks = |method: &str, rows: Vec<PredictionRow>| -> Vec<Track> {
-            analyse(&cell(method, rows), 0.0).expect("analyses").tracks.iter().map(|t| t.track).collect()
+            analyse(&cell(method, rows), 0.0)
+                .expect("analyses")
+                .tracks
+                .iter()
+                .map(|t| t.track)
+                .collect()
         };
         assert_eq!(tracks("linear_probing", rows.clone()), [Track::Corrected]);
-        assert_eq!(tracks("linear_probing+as_published", rows), [Track::AsPublished]);
+        assert_eq!(
+            tracks("linear_probing+as_published", rows),
+            [Track::AsPublished]
+        );
         let same = vec![row(1, Fold::Test, Some(true), Some(0.8))];
-        assert_eq!(tracks("linear_probing_unweighted", same), [Track::Corrected]);
+        assert_eq!(
+            tracks("linear_probing_unweighted", same),
+            [Track::Corrected]
+        );
     }
 
     #[test]
     fn one_class_is_said_not_averaged() {
-        let found = analyse(&cell("linear_probing", vec![row(1, Fold::Test, Some(true), Some(0.8))]), 0.0).expect("analyses");
-        let auroc = found.tracks[0].metrics.iter().find(|m| m.id == "auroc").expect("there");
+        let found = analyse(
+            &cell(
+                "linear_probing",
+                vec![row(1, Fold::Test, Some(true), Some(0.8))],
+            ),
+            0.0,
+        )
+        .expect("analyses");
+        let auroc = found.tracks[0]
+            .metrics
+            .iter()
+            .find(|m| m.id == "auroc")
+            .expect("there");
         assert_eq!((auroc.value, auroc.missing), (None, Some("one_class")));
-        assert_eq!(metric_rows(&[found]).iter().filter(|r| r.metric == "auroc").count(), 2);
+        assert_eq!(
+            metric_rows(&[found])
+                .iter()
+                .filter(|r| r.metric == "auroc")
+                .count(),
+            2
+        );
     }
 }

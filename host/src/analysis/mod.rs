@@ -4,7 +4,9 @@
 
 mod cell;
 
-pub use cell::{CellAnalysis, CellStatus, MetricEntry, RESAMPLES, SEED, TrackAnalysis, analyse, metric_rows};
+pub use cell::{
+    CellAnalysis, CellStatus, MetricEntry, RESAMPLES, SEED, TrackAnalysis, analyse, metric_rows,
+};
 
 /// Ends the method's name in a cell whose labels follow the published code where they differ from the corrected ones.
 pub const AS_PUBLISHED_SUFFIX: &str = "+as_published";

@@ -15,7 +15,12 @@ pub(crate) struct Bars {
 impl Bars {
     /// `speak`: say anything at all; `terminal`: stderr is one.
     pub(crate) fn new(speak: bool, terminal: bool) -> Self {
-        Self { speak, terminal, bar: RefCell::new(None), stage: RefCell::default() }
+        Self {
+            speak,
+            terminal,
+            bar: RefCell::new(None),
+            stage: RefCell::default(),
+        }
     }
 }
 
@@ -25,7 +30,11 @@ impl Progress for Bars {
         if !self.speak || !self.terminal {
             return;
         }
-        let bar = if total == 0 { ProgressBar::new_spinner() } else { ProgressBar::new(total) };
+        let bar = if total == 0 {
+            ProgressBar::new_spinner()
+        } else {
+            ProgressBar::new(total)
+        };
         let template = if total == 0 {
             "{spinner} {msg:<28} {elapsed}"
         } else {

@@ -14,7 +14,11 @@ use std::path::Path;
 pub(crate) fn run(command: &DatasetCommand, out: &Output) -> CommandResult {
     match command {
         DatasetCommand::List => list(out),
-        DatasetCommand::Map { dataset, data, records } => map(dataset, data.as_deref(), records.as_deref(), out),
+        DatasetCommand::Map {
+            dataset,
+            data,
+            records,
+        } => map(dataset, data.as_deref(), records.as_deref(), out),
     }
 }
 
@@ -23,8 +27,9 @@ fn list(out: &Output) -> CommandResult {
     let mut mappers: Vec<Descriptor> = Vec::new();
     for mapper in registry() {
         let source = MapperSource::Embedded(mapper.id.to_owned());
-        let (descriptor, _) = focus_datasets::describe(&source, &Limits::default(), Some(&folders.mappers()))
-            .map_err(|e| Failure::from_error(Code::Internal, &e, e.hint()))?;
+        let (descriptor, _) =
+            focus_datasets::describe(&source, &Limits::default(), Some(&folders.mappers()))
+                .map_err(|e| Failure::from_error(Code::Internal, &e, e.hint()))?;
         mappers.push(descriptor);
     }
     out.either(&mappers, || {
@@ -32,7 +37,13 @@ fn list(out: &Output) -> CommandResult {
         grid.set_header(["dataset", "title", "tasks", "licence", "where"]);
         for mapper in &mappers {
             let tasks: Vec<_> = mapper.tasks.iter().map(|task| task.id.as_str()).collect();
-            grid.add_row([&mapper.id, &mapper.title, &tasks.join(", "), &mapper.licence, &mapper.route]);
+            grid.add_row([
+                &mapper.id,
+                &mapper.title,
+                &tasks.join(", "),
+                &mapper.licence,
+                &mapper.route,
+            ]);
         }
         grid.to_string()
     })
@@ -45,11 +56,13 @@ fn map(dataset: &str, data: Option<&Path>, records: Option<&Path>, out: &Output)
     if let Some(file) = records {
         let mut lines = String::new();
         for record in &mapped.records {
-            let line = serde_json::to_string(record).map_err(|e| Failure::internal(e.to_string()))?;
+            let line =
+                serde_json::to_string(record).map_err(|e| Failure::internal(e.to_string()))?;
             lines.push_str(&line);
             lines.push('\n');
         }
-        focus_store::write_atomic(file, lines.as_bytes()).map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
+        focus_store::write_atomic(file, lines.as_bytes())
+            .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
     }
     // The records are many and have a file of their own; the summary says what came of the rows.
     out.either(&summary(&mapped), || text(&mapped))
@@ -65,7 +78,11 @@ fn counts(mapped: &Mapped) -> BTreeMap<String, BTreeMap<String, [usize; 3]>> {
                 Some(false) => 1,
                 None => 2,
             };
-            counts.entry(task.id.clone()).or_default().entry(split.into()).or_default()[place] += 1;
+            counts
+                .entry(task.id.clone())
+                .or_default()
+                .entry(split.into())
+                .or_default()[place] += 1;
         }
     }
     counts
@@ -87,23 +104,50 @@ fn summary(mapped: &Mapped) -> serde_json::Value {
 fn text(mapped: &Mapped) -> String {
     let s = &mapped.summary;
     let mut out = String::new();
-    let mut line = |name: &str, value: String| writeln!(out, "{name:<10}{value}").expect("text takes text");
-    line("dataset", format!("{} ({}), licence {}", s.descriptor.id, s.descriptor.title, s.descriptor.licence));
+    let mut line =
+        |name: &str, value: String| writeln!(out, "{name:<10}{value}").expect("text takes text");
+    line(
+        "dataset",
+        format!(
+            "{} ({}), licence {}",
+            s.descriptor.id, s.descriptor.title, s.descriptor.licence
+        ),
+    );
     if s.descriptor.synthetic {
-        line("", "SYNTHETIC: drawn by a program, says nothing about patients".into());
+        line(
+            "",
+            "SYNTHETIC: drawn by a program, says nothing about patients".into(),
+        );
     }
-    line("mapper", format!("{}, blake3:{}", s.descriptor.version, s.mapper_digest));
+    line(
+        "mapper",
+        format!("{}, blake3:{}", s.descriptor.version, s.mapper_digest),
+    );
     for table in &s.tables {
         line("table", format!("{}: {} rows", table.path, table.rows));
     }
     line("records", mapped.records.len().to_string());
     if !s.missing.is_empty() {
         let few: Vec<_> = s.missing.iter().take(3).map(|m| m.image.clone()).collect();
-        line("missing", format!("{} rows have no image file: {}", s.missing.len(), few.join(", ")));
+        line(
+            "missing",
+            format!(
+                "{} rows have no image file: {}",
+                s.missing.len(),
+                few.join(", ")
+            ),
+        );
     }
     if !s.unmatched.is_empty() {
         let few: Vec<_> = s.unmatched.iter().take(3).cloned().collect();
-        line("unlisted", format!("{} image files have no row: {}", s.unmatched.len(), few.join(", ")));
+        line(
+            "unlisted",
+            format!(
+                "{} image files have no row: {}",
+                s.unmatched.len(),
+                few.join(", ")
+            ),
+        );
     }
     let mut dropped: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &s.dropped {
@@ -116,7 +160,13 @@ fn text(mapped: &Mapped) -> String {
     grid.set_header(["task", "split", "positive", "negative", "unknown"]);
     for (task, splits) in counts(mapped) {
         for (split, [positive, negative, unknown]) in splits {
-            grid.add_row([task.clone(), split, positive.to_string(), negative.to_string(), unknown.to_string()]);
+            grid.add_row([
+                task.clone(),
+                split,
+                positive.to_string(),
+                negative.to_string(),
+                unknown.to_string(),
+            ]);
         }
     }
     out.push_str(&grid.to_string());

@@ -15,8 +15,15 @@ pub(crate) fn run(out: &Output) -> CommandResult {
             Verdict::Note => "note",
             Verdict::Bad => "BAD",
         };
-        findings.iter().map(|f| format!("{:<5} {:<14} {}\n", word(f.verdict), f.what, f.detail)).collect()
+        findings
+            .iter()
+            .map(|f| format!("{:<5} {:<14} {}\n", word(f.verdict), f.what, f.detail))
+            .collect()
     })?;
     let bad = findings.iter().any(|f| f.verdict == Verdict::Bad);
-    Ok(if bad { ExitCode::from(Code::Difference as u8) } else { ExitCode::SUCCESS })
+    Ok(if bad {
+        ExitCode::from(Code::Difference as u8)
+    } else {
+        ExitCode::SUCCESS
+    })
 }

@@ -19,14 +19,23 @@ pub(crate) fn run(args: &EvalArgs, out: &Output) -> CommandResult {
         .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
     out.result(&text)?;
     out.note(&format!("run          {}", outcome.folder.display()));
-    let failed = outcome.report.cells.iter().any(|cell| cell.analysis.status == CellStatus::Failed);
-    Ok(if failed || outcome.report.cells.is_empty() { ExitCode::from(Code::CellFailed as u8) } else { ExitCode::SUCCESS })
+    let failed = outcome
+        .report
+        .cells
+        .iter()
+        .any(|cell| cell.analysis.status == CellStatus::Failed);
+    Ok(if failed || outcome.report.cells.is_empty() {
+        ExitCode::from(Code::CellFailed as u8)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
     let folders = Folders::from_environment();
-    let plugin = plugins::find(&args.plugin, &folders)
-        .map_err(|error| Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint())))?;
+    let plugin = plugins::find(&args.plugin, &folders).map_err(|error| {
+        Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint()))
+    })?;
     Ok(EvalConfig {
         plugin,
         model: args.model.clone(),
@@ -57,7 +66,9 @@ pub(super) fn worker(args: &super::args::WorkerOptions) -> WorkerConfig {
         load_timeout: Duration::from_secs(args.load_timeout),
         open_timeout: Duration::from_secs(args.open_timeout),
         batch_timeout: Duration::from_secs(args.batch_timeout),
-        memory: args.worker_memory.map_or_else(doctor::worker_memory, |mib| mib << 20),
+        memory: args
+            .worker_memory
+            .map_or_else(doctor::worker_memory, |mib| mib << 20),
         max_restarts: args.max_restarts,
         threads: args.threads.unwrap_or(threads).max(1),
     }

@@ -36,7 +36,12 @@ pub(crate) struct Failure {
 impl Failure {
     /// With an exit code and a message.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), causes: Vec::new(), hint: None }
+        Self {
+            code,
+            message: message.into(),
+            causes: Vec::new(),
+            hint: None,
+        }
     }
 
     /// A fault of our own.
@@ -51,12 +56,17 @@ impl Failure {
     }
 
     /// From an error and its sources, leaving out sources whose text the message already holds.
-    pub(crate) fn from_error(code: Code, error: &(dyn std::error::Error + 'static), hint: Option<String>) -> Self {
+    pub(crate) fn from_error(
+        code: Code,
+        error: &(dyn std::error::Error + 'static),
+        hint: Option<String>,
+    ) -> Self {
         let mut failure = Self::new(code, error.to_string()).with_hint(hint);
         let mut source = error.source();
         while let Some(cause) = source {
             let text = cause.to_string();
-            let told = failure.message.contains(&text) || failure.causes.iter().any(|c| c.contains(&text));
+            let told =
+                failure.message.contains(&text) || failure.causes.iter().any(|c| c.contains(&text));
             if !told {
                 failure.causes.push(text);
             }
@@ -72,7 +82,11 @@ impl Failure {
 
     /// `error: ...`, causes, and the hint after a blank line.
     pub(crate) fn for_people(&self, colour: bool) -> String {
-        let (red, cyan, end) = if colour { ("\x1b[31;1m", "\x1b[36;1m", "\x1b[0m") } else { ("", "", "") };
+        let (red, cyan, end) = if colour {
+            ("\x1b[31;1m", "\x1b[36;1m", "\x1b[0m")
+        } else {
+            ("", "", "")
+        };
         let mut text = format!("{red}error{end}: {}", self.message);
         for cause in &self.causes {
             text.push_str("\n  caused by: ");
@@ -103,13 +117,19 @@ impl From<EvalError> for Failure {
         let code = match &error {
             EvalError::Request(_) => Code::Usage,
             EvalError::Plugin(_) | EvalError::Model(_) => Code::Plugin,
-            EvalError::Store(StoreError::Locked { .. } | StoreError::IdentityDiffers { .. } | StoreError::NotARun { .. }) => Code::RunFolder,
+            EvalError::Store(
+                StoreError::Locked { .. }
+                | StoreError::IdentityDiffers { .. }
+                | StoreError::NotARun { .. },
+            ) => Code::RunFolder,
             EvalError::Dataset(_)
             | EvalError::Input(_)
             | EvalError::Store(_)
             | EvalError::Report(_)
             | EvalError::Synthetic(_) => Code::Input,
-            EvalError::Probe(ProbeError::DeviceName { .. } | ProbeError::NoCuda { .. }) => Code::Usage,
+            EvalError::Probe(ProbeError::DeviceName { .. } | ProbeError::NoCuda { .. }) => {
+                Code::Usage
+            }
             EvalError::Probe(_) => Code::Internal,
         };
         let hint = error.hint();

@@ -17,7 +17,10 @@ pub(crate) struct Output {
 impl Output {
     /// As the global options say.
     pub(crate) fn new(global: &Global) -> Self {
-        Self { json: global.json, quiet: global.quiet }
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+        }
     }
 
     /// Whether results are wanted as JSON.
@@ -30,17 +33,22 @@ impl Output {
         let mut stdout = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         match write!(stdout, "{text}{end}").and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Failure::internal(format!("Cannot write to stdout: {error}")))
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::internal(
+                format!("Cannot write to stdout: {error}"),
+            )),
             _ => Ok(ExitCode::SUCCESS),
         }
     }
 
     /// Print JSON, or the text for people.
-    pub(crate) fn either<T: serde::Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> CommandResult {
+    pub(crate) fn either<T: serde::Serialize>(
+        &self,
+        value: &T,
+        text: impl FnOnce() -> String,
+    ) -> CommandResult {
         if self.json {
-            let json = serde_json::to_string_pretty(value).map_err(|e| Failure::internal(e.to_string()))?;
+            let json = serde_json::to_string_pretty(value)
+                .map_err(|e| Failure::internal(e.to_string()))?;
             self.result(&json)
         } else {
             self.result(&text())
@@ -80,7 +88,8 @@ pub(crate) fn plain_table() -> Table {
 
 /// Whether stderr takes colours (NO_COLOR is honoured).
 fn colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && std::io::stderr().is_terminal()
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::io::stderr().is_terminal()
 }
 
 /// Log lines go to stderr: warnings by default, more with `-v`, filters with FOCUS_LOG.

@@ -6,8 +6,8 @@ use super::failure::{Code, Failure};
 use super::output::{Output, plain_table};
 use crate::config::{Folders, WorkerConfig};
 use crate::{doctor, eval, plugins};
-use focus_plugin_abi::v1::message::PluginDescriptor;
 use focus_models::WorkerOptions;
+use focus_plugin_abi::v1::message::PluginDescriptor;
 use focus_worker::sidecar::{Manifest, Sidecar};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -32,15 +32,22 @@ struct Listed {
 fn list(plugin: Option<&str>, out: &Output) -> CommandResult {
     let folders = Folders::from_environment();
     let files = match plugin {
-        Some(wanted) => vec![
-            plugins::find(wanted, &folders)
-                .map_err(|error| Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint())))?,
-        ],
+        Some(wanted) => vec![plugins::find(wanted, &folders).map_err(|error| {
+            Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint()))
+        })?],
         None => plugins::installed(&folders),
     };
     let listed: Vec<Listed> = files.into_iter().map(describe).collect();
     // Asked about one plugin, its failure is the command's; in a list it is a line.
-    if let (Some(_), [Listed { error: Some(error), .. }]) = (plugin, listed.as_slice()) {
+    if let (
+        Some(_),
+        [
+            Listed {
+                error: Some(error), ..
+            },
+        ],
+    ) = (plugin, listed.as_slice())
+    {
         return Err(Failure::new(Code::Plugin, error.clone()));
     }
     out.either(&listed, || table(&listed, &folders))
@@ -62,23 +69,45 @@ fn describe(path: PathBuf) -> Listed {
         .map_err(|e| e.to_string())
         .and_then(|options| focus_models::describe(&options).map_err(|e| e.to_string()));
     match described {
-        Ok(plugin) => Listed { path, descriptor: Some(plugin.descriptor), error: None },
-        Err(error) => Listed { path, descriptor: None, error: Some(error) },
+        Ok(plugin) => Listed {
+            path,
+            descriptor: Some(plugin.descriptor),
+            error: None,
+        },
+        Err(error) => Listed {
+            path,
+            descriptor: None,
+            error: Some(error),
+        },
     }
 }
 
 fn table(listed: &[Listed], folders: &Folders) -> String {
     if listed.is_empty() {
-        let searched: Vec<_> = folders.plugin_path.iter().map(|dir| dir.display().to_string()).collect();
+        let searched: Vec<_> = folders
+            .plugin_path
+            .iter()
+            .map(|dir| dir.display().to_string())
+            .collect();
         return format!("No plugins found; searched: {}", searched.join(", "));
     }
     let mut grid = plain_table();
-    grid.set_header(["plugin", "version", "model", "family", "group", "pixels", "title"]);
+    grid.set_header([
+        "plugin", "version", "model", "family", "group", "pixels", "title",
+    ]);
     for entry in listed {
         let Some(plugin) = &entry.descriptor else {
             let name = plugins::name_of(&entry.path).to_owned();
             let error = entry.error.clone().unwrap_or_default();
-            grid.add_row([name, String::new(), String::new(), String::new(), String::new(), String::new(), error]);
+            grid.add_row([
+                name,
+                String::new(),
+                String::new(),
+                String::new(),
+                String::new(),
+                String::new(),
+                error,
+            ]);
             continue;
         };
         for model in &plugin.models {
@@ -98,25 +127,44 @@ fn table(listed: &[Listed], folders: &Folders) -> String {
 }
 
 fn word(value: &impl Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 /// Loads the file in a worker before it writes anything: a file that is no plugin must not carry a seal.
 fn seal(library: &Path, manifest: Option<&Path>, out: &Output) -> CommandResult {
-    let refuse = |message: String, hint: Option<String>| Failure::new(Code::Plugin, message).with_hint(hint);
-    let unreadable = |e: std::io::Error| refuse(format!("Cannot read `{}`: {e}", library.display()), None);
+    let refuse =
+        |message: String, hint: Option<String>| Failure::new(Code::Plugin, message).with_hint(hint);
+    let unreadable =
+        |e: std::io::Error| refuse(format!("Cannot read `{}`: {e}", library.display()), None);
     let library = library.canonicalize().map_err(unreadable)?;
     let manifest = match manifest {
         Some(file) => Some(Manifest::read(file).map_err(|e| refuse(e.to_string(), e.hint()))?),
         None => None,
     };
-    let mut options = WorkerOptions::new(&library, focus_worker::digest_file(&library).map_err(unreadable)?);
+    let mut options = WorkerOptions::new(
+        &library,
+        focus_worker::digest_file(&library).map_err(unreadable)?,
+    );
     if let Some(manifest) = &manifest {
         let folder = library.parent().unwrap_or(Path::new("."));
-        options.library_paths = manifest.library_paths.iter().map(|path| folder.join(path)).collect();
+        options.library_paths = manifest
+            .library_paths
+            .iter()
+            .map(|path| folder.join(path))
+            .collect();
     }
     let plugin = focus_models::describe(&options).map_err(|e| refuse(e.to_string(), e.hint()))?;
     let manifest = manifest.unwrap_or_else(|| Manifest::from_descriptor(&plugin.descriptor));
-    let sidecar = Sidecar::write_for(&library, &manifest).map_err(|e| refuse(e.to_string(), e.hint()))?;
-    out.either(&sidecar, || format!("Sealed {} ({})", Sidecar::path_for(&library).display(), sidecar.digest))
+    let sidecar =
+        Sidecar::write_for(&library, &manifest).map_err(|e| refuse(e.to_string(), e.hint()))?;
+    out.either(&sidecar, || {
+        format!(
+            "Sealed {} ({})",
+            Sidecar::path_for(&library).display(),
+            sidecar.digest
+        )
+    })
 }

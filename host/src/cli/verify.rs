@@ -24,12 +24,19 @@ struct Check {
 }
 
 pub(crate) fn run(args: &VerifyArgs, out: &Output) -> CommandResult {
-    let run = RunView::open(&args.run).map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
+    let run =
+        RunView::open(&args.run).map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
     let mut checks = Vec::new();
 
     let (_, rebuilt) = report::rebuild(&run)?;
-    let stored = run.prediction_files().map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
-    checks.push(check("cells", stored.len() == rebuilt.len(), format!("{} stored, {} rebuilt", stored.len(), rebuilt.len())));
+    let stored = run
+        .prediction_files()
+        .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
+    checks.push(check(
+        "cells",
+        stored.len() == rebuilt.len(),
+        format!("{} stored, {} rebuilt", stored.len(), rebuilt.len()),
+    ));
     for predictions in &rebuilt {
         let cell = &predictions.cell;
         let what = format!("scores of {} / {}", cell.task, cell.method);
@@ -43,28 +50,64 @@ pub(crate) fn run(args: &VerifyArgs, out: &Output) -> CommandResult {
     }
 
     let (report, metrics) = report::gather(&run).map_err(failure)?;
-    let same = run.metrics().map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))? == metrics;
-    checks.push(check("metrics.parquet", same, format!("{} values", metrics.rows.len())));
+    let same = run
+        .metrics()
+        .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?
+        == metrics;
+    checks.push(check(
+        "metrics.parquet",
+        same,
+        format!("{} values", metrics.rows.len()),
+    ));
     for (file, text) in report::stored_forms(&report) {
         let stored = std::fs::read(args.run.join(file)).unwrap_or_default();
-        checks.push(check(file, stored == text.as_bytes(), format!("{} bytes", text.len())));
+        checks.push(check(
+            file,
+            stored == text.as_bytes(),
+            format!("{} bytes", text.len()),
+        ));
     }
 
     let good = checks.iter().all(|check| check.agrees);
-    out.either(&serde_json::json!({ "agrees": good, "checks": checks }), || {
-        let line = |c: &Check| format!("{:<8} {} ({})\n", if c.agrees { "same" } else { "DIFFERS" }, c.what, c.detail);
-        checks.iter().map(line).collect()
-    })?;
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(Code::Difference as u8) })
+    out.either(
+        &serde_json::json!({ "agrees": good, "checks": checks }),
+        || {
+            let line = |c: &Check| {
+                format!(
+                    "{:<8} {} ({})\n",
+                    if c.agrees { "same" } else { "DIFFERS" },
+                    c.what,
+                    c.detail
+                )
+            };
+            checks.iter().map(line).collect()
+        },
+    )?;
+    Ok(if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(Code::Difference as u8)
+    })
 }
 
 fn check(what: &str, agrees: bool, detail: String) -> Check {
-    Check { what: what.into(), agrees, detail }
+    Check {
+        what: what.into(),
+        agrees,
+        detail,
+    }
 }
 
 fn compare(stored: &Predictions, rebuilt: &Predictions) -> (bool, String) {
     if stored.rows.len() != rebuilt.rows.len() {
-        return (false, format!("{} rows stored, {} rebuilt", stored.rows.len(), rebuilt.rows.len()));
+        return (
+            false,
+            format!(
+                "{} rows stored, {} rebuilt",
+                stored.rows.len(),
+                rebuilt.rows.len()
+            ),
+        );
     }
     let mut worst = 0.0f64;
     for (row, (a, b)) in stored.rows.iter().zip(&rebuilt.rows).enumerate() {
@@ -74,13 +117,35 @@ fn compare(stored: &Predictions, rebuilt: &Predictions) -> (bool, String) {
             _ => return (false, format!("row {row}: a score on one side only")),
         };
         worst = worst.max(difference);
-        let apart = (&a.id, a.sample, a.fold, a.label, a.published_label, a.outcome, &a.reason)
-            != (&b.id, b.sample, b.fold, b.label, b.published_label, b.outcome, &b.reason);
+        let apart = (
+            &a.id,
+            a.sample,
+            a.fold,
+            a.label,
+            a.published_label,
+            a.outcome,
+            &a.reason,
+        ) != (
+            &b.id,
+            b.sample,
+            b.fold,
+            b.label,
+            b.published_label,
+            b.outcome,
+            &b.reason,
+        );
         // A decision may flip only where its score sits on the fence.
-        let flipped = a.predicted != b.predicted && a.score.is_none_or(|s| (s - 0.5).abs() > SCORE_TOLERANCE);
+        let flipped =
+            a.predicted != b.predicted && a.score.is_none_or(|s| (s - 0.5).abs() > SCORE_TOLERANCE);
         if apart || flipped {
-            return (false, format!("row {row}, id `{}`: stored and rebuilt rows differ", a.id));
+            return (
+                false,
+                format!("row {row}, id `{}`: stored and rebuilt rows differ", a.id),
+            );
         }
     }
-    (worst <= SCORE_TOLERANCE, format!("{} rows, largest difference {worst:.1e}", stored.rows.len()))
+    (
+        worst <= SCORE_TOLERANCE,
+        format!("{} rows, largest difference {worst:.1e}", stored.rows.len()),
+    )
 }

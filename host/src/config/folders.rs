@@ -27,9 +27,17 @@ impl Folders {
             .or_else(|| xdg.as_ref().map(|dirs| dirs.cache_dir().join(APP)))
             .unwrap_or_else(|| std::env::temp_dir().join(APP));
         let mut plugin_path: Vec<PathBuf> = std::env::var_os("FOCUS_PLUGIN_PATH")
-            .map(|value| std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect())
+            .map(|value| {
+                std::env::split_paths(&value)
+                    .filter(|path| !path.as_os_str().is_empty())
+                    .collect()
+            })
             .unwrap_or_default();
-        if let Some(bin) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+        if let Some(bin) = std::env::current_exe()
+            .ok()
+            .as_deref()
+            .and_then(Path::parent)
+        {
             // An unpacked release archive: `bin/focus-host` beside `lib/focus-host/plugins`.
             plugin_path.push(bin.join("../lib").join(APP).join("plugins"));
             // A build folder: plugins lie beside the executable.

@@ -49,13 +49,19 @@ pub fn worker_memory() -> u64 {
 
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib << 10)
 }
 
 fn finding(what: &'static str, verdict: Verdict, detail: impl Into<String>) -> Finding {
-    Finding { what, verdict, detail: detail.into() }
+    Finding {
+        what,
+        verdict,
+        detail: detail.into(),
+    }
 }
 
 fn processor() -> Finding {
@@ -71,16 +77,40 @@ fn processor() -> Finding {
             kinds.push(name);
         }
     }
-    let verdict = if cfg!(all(target_os = "linux", target_arch = "x86_64")) { Verdict::Good } else { Verdict::Note };
-    let kinds = if kinds.is_empty() { "no vector extensions in use".into() } else { kinds.join(", ") };
-    finding("processor", verdict, format!("{threads} threads, {}, {kinds}", std::env::consts::ARCH))
+    let verdict = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        Verdict::Good
+    } else {
+        Verdict::Note
+    };
+    let kinds = if kinds.is_empty() {
+        "no vector extensions in use".into()
+    } else {
+        kinds.join(", ")
+    };
+    finding(
+        "processor",
+        verdict,
+        format!("{threads} threads, {}, {kinds}", std::env::consts::ARCH),
+    )
 }
 
 fn memory() -> Finding {
     match available_memory() {
-        Some(bytes) if bytes >= 2 << 30 => finding("memory", Verdict::Good, format!("{} MiB available", bytes >> 20)),
-        Some(bytes) => finding("memory", Verdict::Note, format!("only {} MiB available", bytes >> 20)),
-        None => finding("memory", Verdict::Note, "cannot be told: workers have no memory limit by default"),
+        Some(bytes) if bytes >= 2 << 30 => finding(
+            "memory",
+            Verdict::Good,
+            format!("{} MiB available", bytes >> 20),
+        ),
+        Some(bytes) => finding(
+            "memory",
+            Verdict::Note,
+            format!("only {} MiB available", bytes >> 20),
+        ),
+        None => finding(
+            "memory",
+            Verdict::Note,
+            "cannot be told: workers have no memory limit by default",
+        ),
     }
 }
 
@@ -97,7 +127,14 @@ fn cache(folder: &Path) -> Finding {
     let _ = std::fs::remove_file(&probe);
     match tried {
         Ok(()) => finding("cache", Verdict::Good, folder.display().to_string()),
-        Err(error) => finding("cache", Verdict::Bad, format!("cannot write to {}: {error}; set FOCUS_CACHE", folder.display())),
+        Err(error) => finding(
+            "cache",
+            Verdict::Bad,
+            format!(
+                "cannot write to {}: {error}; set FOCUS_CACHE",
+                folder.display()
+            ),
+        ),
     }
 }
 
@@ -105,7 +142,9 @@ fn mappers(folders: &Folders) -> Finding {
     let mut ids = Vec::new();
     for mapper in registry() {
         let source = MapperSource::Embedded(mapper.id.to_owned());
-        if let Err(error) = focus_datasets::describe(&source, &Limits::default(), Some(&folders.mappers())) {
+        if let Err(error) =
+            focus_datasets::describe(&source, &Limits::default(), Some(&folders.mappers()))
+        {
             return finding("mappers", Verdict::Bad, format!("`{}`: {error}", mapper.id));
         }
         ids.push(mapper.id);
@@ -116,16 +155,30 @@ fn mappers(folders: &Folders) -> Finding {
 fn found_plugins(folders: &Folders) -> Finding {
     let found = plugins::installed(folders);
     if found.is_empty() {
-        return finding("plugins", Verdict::Note, "none in the search path; `--plugin` takes a path");
+        return finding(
+            "plugins",
+            Verdict::Note,
+            "none in the search path; `--plugin` takes a path",
+        );
     }
     let names: Vec<_> = found.iter().map(|file| plugins::name_of(file)).collect();
     finding("plugins", Verdict::Good, names.join(", "))
 }
 
 fn accelerator() -> Finding {
-    let cards = (0..16).filter(|n| Path::new(&format!("/dev/nvidia{n}")).exists()).count();
+    let cards = (0..16)
+        .filter(|n| Path::new(&format!("/dev/nvidia{n}")).exists())
+        .count();
     match cards {
-        0 => finding("accelerator", Verdict::Note, "none found; models and probes run on the processor"),
-        n => finding("accelerator", Verdict::Good, format!("{n} NVIDIA devices; plugins need CUDA builds to use them")),
+        0 => finding(
+            "accelerator",
+            Verdict::Note,
+            "none found; models and probes run on the processor",
+        ),
+        n => finding(
+            "accelerator",
+            Verdict::Good,
+            format!("{n} NVIDIA devices; plugins need CUDA builds to use them"),
+        ),
     }
 }

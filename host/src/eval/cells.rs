@@ -6,7 +6,9 @@ use super::method::{FitSummary, Method, MethodInput, Scored};
 use crate::analysis::AS_PUBLISHED_SUFFIX;
 use crate::task::Track;
 use focus_probe::{Device, ProbeError};
-use focus_store::{AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records, StoreError};
+use focus_store::{
+    AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records, StoreError,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,16 +49,27 @@ impl Embeddings {
                         values.extend_from_slice(embedding);
                         Ok(values.len() / dim - 1)
                     }
-                    None => Err((batch.outcome(row), batch.reason(row).unwrap_or_default().to_owned())),
+                    None => Err((
+                        batch.outcome(row),
+                        batch.reason(row).unwrap_or_default().to_owned(),
+                    )),
                 };
                 answers.insert(batch.samples()[row], answer);
             }
         }
-        Ok(Self { dim, values, answers })
+        Ok(Self {
+            dim,
+            values,
+            answers,
+        })
     }
 
     fn gather(&self, places: &[usize]) -> Vec<f32> {
-        places.iter().flat_map(|at| &self.values[at * self.dim..(at + 1) * self.dim]).copied().collect()
+        places
+            .iter()
+            .flat_map(|at| &self.values[at * self.dim..(at + 1) * self.dim])
+            .copied()
+            .collect()
     }
 }
 
@@ -91,11 +104,30 @@ pub fn compute_cells(
         });
         for method in methods {
             let key = |suffix: &str| {
-                CellKey::new(inputs.dataset, task, &format!("{}{suffix}", method.id), inputs.model)
+                CellKey::new(
+                    inputs.dataset,
+                    task,
+                    &format!("{}{suffix}", method.id),
+                    inputs.model,
+                )
             };
-            cells.push(cell(inputs, task, method, key(""), Track::Corrected, store)?);
+            cells.push(cell(
+                inputs,
+                task,
+                method,
+                key(""),
+                Track::Corrected,
+                store,
+            )?);
             if differ && method.tracks.contains(&Track::AsPublished) {
-                cells.push(cell(inputs, task, method, key(AS_PUBLISHED_SUFFIX), Track::AsPublished, store)?);
+                cells.push(cell(
+                    inputs,
+                    task,
+                    method,
+                    key(AS_PUBLISHED_SUFFIX),
+                    Track::AsPublished,
+                    store,
+                )?);
             }
         }
     }
@@ -119,9 +151,16 @@ fn cell(
     track: Track,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
 ) -> Result<CellRecord, EvalError> {
-    let (train, test) = (fold_rows(inputs, task, track, Fold::Train), fold_rows(inputs, task, track, Fold::Test));
+    let (train, test) = (
+        fold_rows(inputs, task, track, Fold::Train),
+        fold_rows(inputs, task, track, Fold::Test),
+    );
     if test.samples.is_empty() && test.failed.is_empty() {
-        return Ok(CellRecord { cell: key, fit: None, skipped: Some("no test image has a known label".into()) });
+        return Ok(CellRecord {
+            cell: key,
+            fit: None,
+            skipped: Some("no test image has a known label".into()),
+        });
     }
     let input = MethodInput {
         dim: inputs.embeddings.dim,
@@ -133,20 +172,50 @@ fn cell(
     let output = match (method.run)(&input) {
         Ok(output) => output,
         Err(error @ (ProbeError::OneClass { .. } | ProbeError::NoRows)) => {
-            return Ok(CellRecord { cell: key, fit: None, skipped: Some(error.to_string()) });
+            return Ok(CellRecord {
+                cell: key,
+                fit: None,
+                skipped: Some(error.to_string()),
+            });
         }
         Err(error) => return Err(error.into()),
     };
     let mut rows = Vec::new();
-    for (fold, side, scored) in [(Fold::Train, &train, &output.train), (Fold::Test, &test, &output.test)] {
-        let answered = side.samples.iter().zip(scored).map(|(sample, scored)| (*sample, Outcome::Ok, None, Some(*scored)));
-        let failed = side.failed.iter().map(|(sample, outcome, reason)| (*sample, *outcome, Some(reason.clone()), None));
-        rows.extend(answered.chain(failed).map(|(sample, outcome, reason, scored)| {
-            prediction(sample, &inputs.records.rows[sample as usize], task, fold, outcome, reason, scored)
-        }));
+    for (fold, side, scored) in [
+        (Fold::Train, &train, &output.train),
+        (Fold::Test, &test, &output.test),
+    ] {
+        let answered = side
+            .samples
+            .iter()
+            .zip(scored)
+            .map(|(sample, scored)| (*sample, Outcome::Ok, None, Some(*scored)));
+        let failed = side
+            .failed
+            .iter()
+            .map(|(sample, outcome, reason)| (*sample, *outcome, Some(reason.clone()), None));
+        rows.extend(
+            answered
+                .chain(failed)
+                .map(|(sample, outcome, reason, scored)| {
+                    prediction(
+                        sample,
+                        &inputs.records.rows[sample as usize],
+                        task,
+                        fold,
+                        outcome,
+                        reason,
+                        scored,
+                    )
+                }),
+        );
     }
     store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
-    Ok(CellRecord { cell: key, fit: output.fit, skipped: None })
+    Ok(CellRecord {
+        cell: key,
+        fit: output.fit,
+        skipped: None,
+    })
 }
 
 fn fold_rows(inputs: &CellInputs<'_>, task: &str, track: Track, fold: Fold) -> FoldRows {
@@ -157,7 +226,12 @@ fn fold_rows(inputs: &CellInputs<'_>, task: &str, track: Track, fold: Fold) -> F
             Track::Corrected => &record.labels,
             Track::AsPublished => &record.published_labels,
         };
-        let (Some(label), true) = (labels.get(task), record.split.as_deref() == Some(fold.as_str())) else { continue };
+        let (Some(label), true) = (
+            labels.get(task),
+            record.split.as_deref() == Some(fold.as_str()),
+        ) else {
+            continue;
+        };
         match inputs.embeddings.answers.get(sample) {
             Some(Ok(place)) => {
                 rows.samples.push(*sample);
@@ -165,7 +239,9 @@ fn fold_rows(inputs: &CellInputs<'_>, task: &str, track: Track, fold: Fold) -> F
                 rows.labels.push(*label);
             }
             Some(Err((outcome, reason))) => rows.failed.push((*sample, *outcome, reason.clone())),
-            None => rows.failed.push((*sample, Outcome::ModelError, "no_answer".into())),
+            None => rows
+                .failed
+                .push((*sample, Outcome::ModelError, "no_answer".into())),
         }
     }
     rows

@@ -25,12 +25,18 @@ pub struct Dataset {
 }
 
 /// The folder to read: the user's, or for the embedded default one that is drawn on first use.
-pub fn data_folder(dataset: &str, data: Option<&Path>, folders: &Folders) -> Result<PathBuf, EvalError> {
+pub fn data_folder(
+    dataset: &str,
+    data: Option<&Path>,
+    folders: &Folders,
+) -> Result<PathBuf, EvalError> {
     match data {
         Some(folder) => Ok(folder.to_path_buf()),
         None if dataset == DEFAULT_DATASET => {
             let config = focus_synth::Config::default();
-            let folder = folders.synthetic().join(format!("default-v{}", focus_synth::GENERATOR_VERSION));
+            let folder = folders
+                .synthetic()
+                .join(format!("default-v{}", focus_synth::GENERATOR_VERSION));
             Ok(focus_synth::write_dataset(&folder, &config)?.dir)
         }
         None => Err(EvalError::Request(Advised::new(
@@ -50,12 +56,21 @@ pub fn open(config: &EvalConfig) -> Result<Dataset, EvalError> {
 /// Run the mapper over the label files in `folder`.
 pub fn map(dataset: &str, folder: &Path, folders: &Folders) -> Result<Mapped, EvalError> {
     let source: MapperSource = dataset.parse()?;
-    Ok(map_dataset(&source, folder, &Limits::default(), Some(&folders.mappers()))?)
+    Ok(map_dataset(
+        &source,
+        folder,
+        &Limits::default(),
+        Some(&folders.mappers()),
+    )?)
 }
 
 fn convert(mapped: Mapped) -> Dataset {
     let descriptor = &mapped.summary.descriptor;
-    let tasks: Vec<String> = descriptor.tasks.iter().map(|task| task.id.clone()).collect();
+    let tasks: Vec<String> = descriptor
+        .tasks
+        .iter()
+        .map(|task| task.id.clone())
+        .collect();
     let mut dropped = BTreeMap::new();
     for row in &mapped.summary.dropped {
         *dropped.entry(row.reason.clone()).or_insert(0) += 1;
@@ -67,7 +82,13 @@ fn convert(mapped: Mapped) -> Dataset {
         citation: descriptor.citation.clone(),
         mapper_version: descriptor.version.clone(),
         mapper_digest: format!("blake3:{}", mapped.summary.mapper_digest),
-        rows: mapped.summary.tables.iter().filter(|table| table.join.is_none()).map(|table| table.rows).sum(),
+        rows: mapped
+            .summary
+            .tables
+            .iter()
+            .filter(|table| table.join.is_none())
+            .map(|table| table.rows)
+            .sum(),
         dropped,
         missing_images: mapped.summary.missing.len() as u64,
         unlisted_images: mapped.summary.unmatched.len() as u64,
@@ -75,17 +96,43 @@ fn convert(mapped: Mapped) -> Dataset {
     let identity = DatasetIdentity {
         id: descriptor.id.clone(),
         mapper_digest: Some(facts.mapper_digest.clone()),
-        tables: mapped.summary.tables.iter().map(|t| (t.id.clone(), format!("blake3:{}", t.digest))).collect(),
+        tables: mapped
+            .summary
+            .tables
+            .iter()
+            .map(|t| (t.id.clone(), format!("blake3:{}", t.digest)))
+            .collect(),
     };
-    let files = mapped.records.iter().map(|record| mapped.summary.file(&record.sample.path)).collect();
-    let rows = mapped.records.iter().map(|record| store_record(record, &tasks)).collect();
-    let records = Records { tasks: tasks.iter().cloned().collect::<BTreeSet<_>>(), rows };
-    Dataset { synthetic: descriptor.synthetic, records, files, identity, facts, tasks }
+    let files = mapped
+        .records
+        .iter()
+        .map(|record| mapped.summary.file(&record.sample.path))
+        .collect();
+    let rows = mapped
+        .records
+        .iter()
+        .map(|record| store_record(record, &tasks))
+        .collect();
+    let records = Records {
+        tasks: tasks.iter().cloned().collect::<BTreeSet<_>>(),
+        rows,
+    };
+    Dataset {
+        synthetic: descriptor.synthetic,
+        records,
+        files,
+        identity,
+        facts,
+        tasks,
+    }
 }
 
 fn store_record(record: &focus_datasets::Record, tasks: &[String]) -> Record {
     let labels = |track| -> BTreeMap<String, bool> {
-        tasks.iter().filter_map(|task| Some((task.clone(), record.label(task, track).known()?))).collect()
+        tasks
+            .iter()
+            .filter_map(|task| Some((task.clone(), record.label(task, track).known()?)))
+            .collect()
     };
     let split = record.sample.split.map(|split| split.as_str().to_owned());
     // Everything else that the mapper said, so that a stored record loses nothing.

@@ -49,12 +49,18 @@ pub struct Advised {
 impl Advised {
     /// Both.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()) }
+        Self {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
     }
 
     /// A message that needs no advice.
     pub fn plain(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self {
+            message: message.into(),
+            hint: None,
+        }
     }
 }
 

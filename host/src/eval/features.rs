@@ -76,13 +76,34 @@ pub fn extract(
     let resumed = wanted.iter().filter(|w| done.contains(&w.sample)).count();
     progress.begin("Embedding images", wanted.len() as u64);
     progress.advance(resumed as u64);
-    let counts = FeatureCounts { resumed, ..FeatureCounts::default() };
+    let counts = FeatureCounts {
+        resumed,
+        ..FeatureCounts::default()
+    };
     // Two sides of one thread: the iterator that feeds the encoder and the sink that takes its answers.
-    let state = RefCell::new(State { log, counts, progress, waiting: VecDeque::new(), failure: None });
+    let state = RefCell::new(State {
+        log,
+        counts,
+        progress,
+        waiting: VecDeque::new(),
+        failure: None,
+    });
     let (sender, receiver) = sync_channel(1);
     let encoded = std::thread::scope(|scope| {
         let done = &done;
-        scope.spawn(move || produce(&Plan { wanted, batch_size, dim, done }, source, cache, &sender));
+        scope.spawn(move || {
+            produce(
+                &Plan {
+                    wanted,
+                    batch_size,
+                    dim,
+                    done,
+                },
+                source,
+                cache,
+                &sender,
+            )
+        });
         let mut batches = std::iter::from_fn(|| {
             loop {
                 match receiver.recv().ok()? {
@@ -113,7 +134,9 @@ pub fn extract(
         drop(receiver);
         encoded
     });
-    let State { counts, failure, .. } = state.into_inner();
+    let State {
+        counts, failure, ..
+    } = state.into_inner();
     if let Some(error) = failure {
         return Err(error.into());
     }
@@ -147,12 +170,21 @@ struct State<'a> {
 impl State<'_> {
     /// Answers of the oldest batch in flight.
     fn answered(&mut self, answers: Vec<Answer>) -> Result<(), StoreError> {
-        let mut known = self.waiting.pop_front().expect("answers come in the order of the batches asked");
+        let mut known = self
+            .waiting
+            .pop_front()
+            .expect("answers come in the order of the batches asked");
         for answer in answers {
-            let (id, hash) = known.asked.remove(&answer.sample).expect("an answer is for an image that was asked about");
+            let (id, hash) = known
+                .asked
+                .remove(&answer.sample)
+                .expect("an answer is for an image that was asked about");
             known.rows.push(row_of(answer, id, hash));
         }
-        let fresh = known.rows.iter().filter(|row| row.outcome == Outcome::Ok && !self.log.done().contains(&row.sample));
+        let fresh = known
+            .rows
+            .iter()
+            .filter(|row| row.outcome == Outcome::Ok && !self.log.done().contains(&row.sample));
         self.counts.computed += fresh.count();
         self.append(known.rows)
     }
@@ -180,7 +212,10 @@ fn row_of(answer: Answer, id: String, hash: ContentHash) -> AnswerRow {
         embedding: None,
     };
     match answer.result {
-        Ok(embedding) => AnswerRow { embedding: Some(embedding), ..base },
+        Ok(embedding) => AnswerRow {
+            embedding: Some(embedding),
+            ..base
+        },
         Err(error) => AnswerRow {
             outcome: Outcome::ModelError,
             reason: Some(error.kind.name().into()),
@@ -206,7 +241,10 @@ fn produce(
     sender: &SyncSender<Result<Work, StoreError>>,
 ) {
     for batch in plan.wanted.chunks(plan.batch_size) {
-        if batch.iter().all(|wanted| plan.done.contains(&wanted.sample)) {
+        if batch
+            .iter()
+            .all(|wanted| plan.done.contains(&wanted.sample))
+        {
             continue;
         }
         let work = prepare_batch(batch, plan.dim, source, cache);
@@ -228,7 +266,10 @@ fn prepare_batch(
     {
         return Ok(Work::Known(rows));
     }
-    let prepared: Vec<_> = plan.par_iter().map(|wanted| (wanted, source.prepare(wanted.sample))).collect();
+    let prepared: Vec<_> = plan
+        .par_iter()
+        .map(|wanted| (wanted, source.prepare(wanted.sample)))
+        .collect();
     let mut known = Known::default();
     let mut batch = PixelBatch::default();
     for (wanted, result) in prepared {
@@ -241,7 +282,11 @@ fn prepare_batch(
             Err(failure) => known.rows.push(failed(wanted, failure)),
         }
     }
-    Ok(if batch.images.is_empty() { Work::Known(known.rows) } else { Work::Compute(batch, known) })
+    Ok(if batch.images.is_empty() {
+        Work::Known(known.rows)
+    } else {
+        Work::Compute(batch, known)
+    })
 }
 
 /// The whole batch from the cache, unreadable images as what they are; `None` when a readable one is not there.
@@ -251,8 +296,14 @@ fn all_cached(
     source: &dyn PixelSource,
     cache: &EmbeddingCache,
 ) -> Result<Option<Vec<AnswerRow>>, StoreError> {
-    let hashed: Vec<_> = plan.par_iter().map(|wanted| (wanted, source.hash(wanted.sample))).collect();
-    let hashes: Vec<_> = hashed.iter().filter_map(|(_, hash)| hash.as_ref().ok().copied()).collect();
+    let hashed: Vec<_> = plan
+        .par_iter()
+        .map(|wanted| (wanted, source.hash(wanted.sample)))
+        .collect();
+    let hashes: Vec<_> = hashed
+        .iter()
+        .filter_map(|(_, hash)| hash.as_ref().ok().copied())
+        .collect();
     let mut hits = cache.get(&hashes, dim)?;
     let mut rows = Vec::with_capacity(plan.len());
     for (wanted, hash) in hashed {

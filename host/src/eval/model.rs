@@ -2,7 +2,10 @@
 
 use super::{Advised, EvalError};
 use crate::config::{EvalConfig, WorkerConfig};
-use focus_models::{ClientOptions, DescribedPlugin, InProcessEncoder, ImageEncoder, Timeouts, WorkerClient, WorkerOptions, describe, describe_in_process};
+use focus_models::{
+    ClientOptions, DescribedPlugin, ImageEncoder, InProcessEncoder, Timeouts, WorkerClient,
+    WorkerOptions, describe, describe_in_process,
+};
 use focus_plugin_abi::v1::message::{InterfaceName, ModelDescriptor, OpenOptions};
 use focus_worker::Sidecar;
 use std::path::Path;
@@ -44,18 +47,35 @@ pub fn worker_options(library: &Path, worker: &WorkerConfig) -> Result<WorkerOpt
 /// Describe the plugin and choose its model.
 pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
     let worker = worker_options(&config.plugin, &config.worker)?;
-    let plugin = if config.worker.in_process { describe_in_process(&worker)? } else { describe(&worker)? };
+    let plugin = if config.worker.in_process {
+        describe_in_process(&worker)?
+    } else {
+        describe(&worker)?
+    };
     let models = &plugin.descriptor.models;
-    let known = || models.iter().map(|m| format!("`{}`", m.id)).collect::<Vec<_>>().join(", ");
+    let known = || {
+        models
+            .iter()
+            .map(|m| format!("`{}`", m.id))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     let model = match &config.model {
-        Some(id) => models.iter().find(|model| model.id == *id).cloned().ok_or_else(|| {
-            EvalError::Request(Advised::new(
-                format!("Plugin `{}` has no model `{id}`", plugin.descriptor.name),
-                format!("Its models: {}", known()),
-            ))
-        })?,
+        Some(id) => models
+            .iter()
+            .find(|model| model.id == *id)
+            .cloned()
+            .ok_or_else(|| {
+                EvalError::Request(Advised::new(
+                    format!("Plugin `{}` has no model `{id}`", plugin.descriptor.name),
+                    format!("Its models: {}", known()),
+                ))
+            })?,
         None => models.first().cloned().ok_or_else(|| {
-            EvalError::Plugin(Advised::plain(format!("Plugin `{}` offers no model", plugin.descriptor.name)))
+            EvalError::Plugin(Advised::plain(format!(
+                "Plugin `{}` offers no model",
+                plugin.descriptor.name
+            )))
         })?,
     };
     if !model.interfaces.contains(&InterfaceName::ImageEncoder) {
@@ -64,7 +84,12 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
             model.id, model.interfaces
         ))));
     }
-    Ok(Chosen { network: worker.network.clone(), worker, plugin, model })
+    Ok(Chosen {
+        network: worker.network.clone(),
+        worker,
+        plugin,
+        model,
+    })
 }
 
 impl Chosen {
@@ -74,7 +99,10 @@ impl Chosen {
             model: self.model.id.clone(),
             device: config.device.clone(),
             dtype: config.dtype.clone(),
-            weights: config.weights.as_ref().map(|folder| folder.display().to_string()),
+            weights: config
+                .weights
+                .as_ref()
+                .map(|folder| folder.display().to_string()),
             threads: config.worker.threads,
             settings: config.settings.clone(),
         };
@@ -90,5 +118,8 @@ impl Chosen {
 }
 
 fn plugin_error(error: &dyn std::error::Error, hint: Option<String>) -> EvalError {
-    EvalError::Plugin(Advised { message: error.to_string(), hint })
+    EvalError::Plugin(Advised {
+        message: error.to_string(),
+        hint,
+    })
 }

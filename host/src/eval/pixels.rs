@@ -38,13 +38,15 @@ pub struct FilePixels {
 
 impl PixelSource for FilePixels {
     fn hash(&self, sample: u32) -> Result<ContentHash, ImageFailure> {
-        let hash = hash_file(&self.files[sample as usize], &self.limits).map_err(|e| failure(&e))?;
+        let hash =
+            hash_file(&self.files[sample as usize], &self.limits).map_err(|e| failure(&e))?;
         Ok(ContentHash(hash.0))
     }
 
     fn prepare(&self, sample: u32) -> Result<(Arc<[u8]>, ContentHash), ImageFailure> {
         let file = &self.files[sample as usize];
-        let prepared = prepare_file(file, &self.spec, &self.limits, self.cache.as_ref()).map_err(|e| failure(&e))?;
+        let prepared = prepare_file(file, &self.spec, &self.limits, self.cache.as_ref())
+            .map_err(|e| failure(&e))?;
         Ok((prepared.pixels.into(), ContentHash(prepared.content_hash.0)))
     }
 }
@@ -57,7 +59,10 @@ fn failure(error: &ImageError) -> ImageFailure {
         ImageError::Unreadable { reason, .. } => format!("The file cannot be read: {reason}"),
         other => other.to_string(),
     };
-    ImageFailure { reason: error.kind().into(), message }
+    ImageFailure {
+        reason: error.kind().into(),
+        message,
+    }
 }
 
 /// What to prepare for a card; `None` for cards whose plugin resizes for itself.

@@ -15,8 +15,8 @@ use crate::task;
 use focus_images::{Limits, PixelCache};
 use focus_models::ImageEncoder;
 use focus_store::{
-    AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelIdentity, ModelKey, PluginIdentity, RunFolder,
-    RunManifest, write_atomic,
+    AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelIdentity, ModelKey,
+    PluginIdentity, RunFolder, RunManifest, write_atomic,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,14 +60,26 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
 
     let facts = facts(&chosen, encoder.as_ref(), &dataset)?;
     let manifest = manifest(config, &chosen, &facts, &dataset, &tasks, &methods);
-    let folder = config.out.clone().unwrap_or_else(|| default_folder(&manifest));
+    let folder = config
+        .out
+        .clone()
+        .unwrap_or_else(|| default_folder(&manifest));
     let run = RunFolder::create_or_resume(&folder, &manifest)?;
     if !run.records_path().exists() {
         run.write_records(&dataset.records)?;
     }
     write_json(&folder.join(FACTS_FILE), &facts)?;
 
-    let (answers, counts) = embed(config, &run, &dataset, &wanted, encoder.as_mut(), &facts, &chosen, progress)?;
+    let (answers, counts) = embed(
+        config,
+        &run,
+        &dataset,
+        &wanted,
+        encoder.as_mut(),
+        &facts,
+        &chosen,
+        progress,
+    )?;
     drop(encoder);
 
     progress.begin("Fitting probes", 0);
@@ -79,7 +91,9 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         model: &facts.model.id,
         device: &device,
     };
-    let cells = cells::compute_cells(&inputs, &tasks, &methods, &mut |predictions| Ok(run.write_predictions(predictions)?))?;
+    let cells = cells::compute_cells(&inputs, &tasks, &methods, &mut |predictions| {
+        Ok(run.write_predictions(predictions)?)
+    })?;
     write_json(&folder.join(CELLS_FILE), &cells)?;
     progress.end(&format!("{} cells", cells.len()));
 
@@ -88,40 +102,76 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
     for (file, text) in report::stored_forms(&report) {
         write_atomic(&folder.join(file), text.as_bytes())?;
     }
-    Ok(RunOutcome { folder, counts, report })
+    Ok(RunOutcome {
+        folder,
+        counts,
+        report,
+    })
 }
 
 fn mapped_line(dataset: &Dataset) -> String {
     let facts = &dataset.facts;
     let dropped: u64 = facts.dropped.values().sum();
-    let mut line = format!("{} images from {} rows of {}", dataset.records.rows.len(), facts.rows, facts.title);
+    let mut line = format!(
+        "{} images from {} rows of {}",
+        dataset.records.rows.len(),
+        facts.rows,
+        facts.title
+    );
     if dropped > 0 {
         line.push_str(&format!(", {dropped} rows dropped"));
     }
     if facts.missing_images > 0 {
-        line.push_str(&format!(", {} rows without an image file", facts.missing_images));
+        line.push_str(&format!(
+            ", {} rows without an image file",
+            facts.missing_images
+        ));
     }
     line
 }
 
 fn choose_tasks(asked: &[String], dataset: &Dataset) -> Result<Vec<String>, EvalError> {
     let known: Vec<&str> = task::all().iter().map(|task| task.id).collect();
-    let offered: Vec<&str> = known.iter().copied().filter(|id| dataset.tasks.iter().any(|t| t == id)).collect();
-    let list = |ids: &[&str]| ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    let offered: Vec<&str> = known
+        .iter()
+        .copied()
+        .filter(|id| dataset.tasks.iter().any(|t| t == id))
+        .collect();
+    let list = |ids: &[&str]| {
+        ids.iter()
+            .map(|id| format!("`{id}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     for id in asked {
         if !known.contains(&id.as_str()) {
             let hint = format!("Tasks: {}", list(&known));
-            return Err(EvalError::Request(Advised::new(format!("No task named `{id}`"), hint)));
+            return Err(EvalError::Request(Advised::new(
+                format!("No task named `{id}`"),
+                hint,
+            )));
         }
         if !offered.contains(&id.as_str()) {
-            let message = format!("Dataset `{}` has no labels for the task `{id}`", dataset.facts.id);
-            return Err(EvalError::Request(Advised::new(message, format!("It has: {}", list(&offered)))));
+            let message = format!(
+                "Dataset `{}` has no labels for the task `{id}`",
+                dataset.facts.id
+            );
+            return Err(EvalError::Request(Advised::new(
+                message,
+                format!("It has: {}", list(&offered)),
+            )));
         }
     }
-    let chosen = offered.iter().filter(|id| asked.is_empty() || asked.iter().any(|a| a == *id));
+    let chosen = offered
+        .iter()
+        .filter(|id| asked.is_empty() || asked.iter().any(|a| a == *id));
     let chosen: Vec<String> = chosen.map(|id| (*id).to_owned()).collect();
     if chosen.is_empty() {
-        let message = format!("Dataset `{}` offers none of the tasks: {}", dataset.facts.id, list(&known));
+        let message = format!(
+            "Dataset `{}` offers none of the tasks: {}",
+            dataset.facts.id,
+            list(&known)
+        );
         return Err(EvalError::Input(Advised::plain(message)));
     }
     Ok(chosen)
@@ -131,36 +181,65 @@ fn choose_methods(asked: &[String], chosen: &Chosen) -> Result<Vec<&'static Meth
     let all = method::all();
     for id in asked {
         if !all.iter().any(|method| method.id == id) {
-            let names: Vec<_> = all.iter().map(|method| format!("`{}`", method.id)).collect();
+            let names: Vec<_> = all
+                .iter()
+                .map(|method| format!("`{}`", method.id))
+                .collect();
             let hint = format!("Methods: {}", names.join(", "));
-            return Err(EvalError::Request(Advised::new(format!("No method named `{id}`"), hint)));
+            return Err(EvalError::Request(Advised::new(
+                format!("No method named `{id}`"),
+                hint,
+            )));
         }
     }
     let fits = |method: &&Method| chosen.model.interfaces.contains(&method.needs);
-    if let Some(method) = all.iter().find(|m| asked.iter().any(|id| m.id == id) && !fits(m)) {
-        let message = format!("Model `{}` lacks the interface that `{}` needs", chosen.model.id, method.id);
+    if let Some(method) = all
+        .iter()
+        .find(|m| asked.iter().any(|id| m.id == id) && !fits(m))
+    {
+        let message = format!(
+            "Model `{}` lacks the interface that `{}` needs",
+            chosen.model.id, method.id
+        );
         return Err(EvalError::Request(Advised::plain(message)));
     }
-    Ok(all.into_iter().filter(|m| fits(m) && (asked.is_empty() || asked.iter().any(|id| m.id == id))).collect())
+    Ok(all
+        .into_iter()
+        .filter(|m| fits(m) && (asked.is_empty() || asked.iter().any(|id| m.id == id)))
+        .collect())
 }
 
 /// Training and test images with a known label, in either track, in some wanted task, in record order.
-fn choose_samples(dataset: &Dataset, tasks: &[String], limit: usize) -> Result<Vec<Wanted>, EvalError> {
+fn choose_samples(
+    dataset: &Dataset,
+    tasks: &[String],
+    limit: usize,
+) -> Result<Vec<Wanted>, EvalError> {
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wanted = Vec::new();
     for (sample, record) in dataset.records.rows.iter().enumerate() {
-        let Some(split @ ("train" | "test")) = record.split.as_deref() else { continue };
-        let known = tasks.iter().any(|t| record.labels.contains_key(t) || record.published_labels.contains_key(t));
+        let Some(split @ ("train" | "test")) = record.split.as_deref() else {
+            continue;
+        };
+        let known = tasks
+            .iter()
+            .any(|t| record.labels.contains_key(t) || record.published_labels.contains_key(t));
         let count = taken.entry(split).or_default();
         if known && (limit == 0 || *count < limit) {
             *count += 1;
-            wanted.push(Wanted { sample: sample as u32, id: record.id.clone() });
+            wanted.push(Wanted {
+                sample: sample as u32,
+                id: record.id.clone(),
+            });
         }
     }
     for split in ["train", "test"] {
         if taken.get(split).is_none_or(|count| *count == 0) {
-            let message =
-                format!("Dataset `{}` has no labelled image in its {split} split for: {}", dataset.facts.id, tasks.join(", "));
+            let message = format!(
+                "Dataset `{}` has no labelled image in its {split} split for: {}",
+                dataset.facts.id,
+                tasks.join(", ")
+            );
             let hint = "A linear probe is fitted on the source's training split and tested on its test split; the mapper must name both";
             return Err(EvalError::Input(Advised::new(message, hint)));
         }
@@ -168,7 +247,11 @@ fn choose_samples(dataset: &Dataset, tasks: &[String], limit: usize) -> Result<V
     Ok(wanted)
 }
 
-fn facts(chosen: &Chosen, encoder: &dyn ImageEncoder, dataset: &Dataset) -> Result<Facts, EvalError> {
+fn facts(
+    chosen: &Chosen,
+    encoder: &dyn ImageEncoder,
+    dataset: &Dataset,
+) -> Result<Facts, EvalError> {
     let opened = encoder.opened().clone();
     let Some(spec) = spec_of(&opened.preprocessing) else {
         return Err(EvalError::Plugin(Advised::plain(format!(
@@ -199,14 +282,21 @@ fn manifest(
     methods: &[&Method],
 ) -> RunManifest {
     let json = |value: &dyn erased::Json| value.json();
-    let mut options = BTreeMap::from([(ERROR_BUDGET.to_owned(), serde_json::json!(config.error_budget))]);
+    let mut options = BTreeMap::from([(
+        ERROR_BUDGET.to_owned(),
+        serde_json::json!(config.error_budget),
+    )]);
     if config.limit > 0 {
         options.insert("limit".into(), serde_json::json!(config.limit));
     }
     if !config.settings.is_empty() {
         options.insert("settings".into(), json(&config.settings));
     }
-    let mut permissions: Vec<String> = chosen.network.iter().map(|host| format!("network:{host}")).collect();
+    let mut permissions: Vec<String> = chosen
+        .network
+        .iter()
+        .map(|host| format!("network:{host}"))
+        .collect();
     if !config.worker.sandbox {
         permissions.push("no_sandbox".into());
     }
@@ -260,7 +350,12 @@ fn device_kind(device: &str) -> &str {
 fn default_folder(manifest: &RunManifest) -> PathBuf {
     let identity = serde_json::to_vec(manifest).expect("a manifest is JSON");
     let digest = blake3::hash(&identity).to_hex();
-    let name = format!("{}-{}-{}", manifest.datasets[0].id, manifest.models[0].id, &digest[..8]);
+    let name = format!(
+        "{}-{}-{}",
+        manifest.datasets[0].id,
+        manifest.models[0].id,
+        &digest[..8]
+    );
     Path::new("runs").join(name.replace('/', "_"))
 }
 
@@ -270,7 +365,10 @@ fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), EvalErr
     Ok(write_atomic(path, text.as_bytes())?)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the stage where everything meets")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the stage where everything meets"
+)]
 fn embed(
     config: &EvalConfig,
     run: &RunFolder,
@@ -286,24 +384,47 @@ fn embed(
         Answers::Finished(file) => {
             progress.begin("Embedding images", 0);
             progress.end(&format!("{} images: all answered before", file.rows()));
-            return Ok((file, FeatureCounts { resumed: wanted.len(), ..FeatureCounts::default() }));
+            return Ok((
+                file,
+                FeatureCounts {
+                    resumed: wanted.len(),
+                    ..FeatureCounts::default()
+                },
+            ));
         }
         Answers::Open(log, _) => log,
     };
     let spec = spec_of(&facts.opened.preprocessing).expect("checked when the facts were gathered");
-    let image_error = |e: focus_images::ImageError| EvalError::Input(Advised { message: e.to_string(), hint: e.hint() });
-    let pixel_cache =
-        if config.cache { Some(PixelCache::open(config.folders.pixels()).map_err(image_error)?) } else { None };
-    let cache = if config.cache {
-        Some(EmbeddingCache::open(&config.folders.embeddings(), &model_key(config, chosen, facts))?)
+    let image_error = |e: focus_images::ImageError| {
+        EvalError::Input(Advised {
+            message: e.to_string(),
+            hint: e.hint(),
+        })
+    };
+    let pixel_cache = if config.cache {
+        Some(PixelCache::open(config.folders.pixels()).map_err(image_error)?)
     } else {
         None
     };
-    let pixels = FilePixels { files: dataset.files.clone(), spec, limits: Limits::default(), cache: pixel_cache };
-    let counts = features::extract(wanted, &pixels, encoder, &mut log, cache.as_ref(), progress).map_err(|error| match error {
-        FeatureError::Model(error) => EvalError::Model(error),
-        FeatureError::Store(error) => EvalError::Store(error),
-    })?;
+    let cache = if config.cache {
+        Some(EmbeddingCache::open(
+            &config.folders.embeddings(),
+            &model_key(config, chosen, facts),
+        )?)
+    } else {
+        None
+    };
+    let pixels = FilePixels {
+        files: dataset.files.clone(),
+        spec,
+        limits: Limits::default(),
+        cache: pixel_cache,
+    };
+    let counts = features::extract(wanted, &pixels, encoder, &mut log, cache.as_ref(), progress)
+        .map_err(|error| match error {
+            FeatureError::Model(error) => EvalError::Model(error),
+            FeatureError::Store(error) => EvalError::Store(error),
+        })?;
     let file = run.finish_answers(log)?;
     if let Some(cache) = cache.filter(|_| counts.computed > 0) {
         remember(&file, &cache)?;
@@ -315,8 +436,9 @@ fn embed(
 fn remember(file: &AnswerFile, cache: &EmbeddingCache) -> Result<(), EvalError> {
     for batch in file.batches()? {
         let batch = batch?;
-        let rows: Vec<(ContentHash, &[f32])> =
-            (0..batch.len()).filter_map(|row| Some((batch.content_hash(row)?, batch.embedding(row)?))).collect();
+        let rows: Vec<(ContentHash, &[f32])> = (0..batch.len())
+            .filter_map(|row| Some((batch.content_hash(row)?, batch.embedding(row)?)))
+            .collect();
         cache.insert(&rows)?;
     }
     Ok(())
@@ -344,9 +466,16 @@ fn cpu_features() -> String {
             ("avx2", std::arch::is_x86_feature_detected!("avx2")),
             ("fma", std::arch::is_x86_feature_detected!("fma")),
             ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
-            ("avx512bf16", std::arch::is_x86_feature_detected!("avx512bf16")),
+            (
+                "avx512bf16",
+                std::arch::is_x86_feature_detected!("avx512bf16"),
+            ),
         ];
-        let names: Vec<_> = found.iter().filter(|(_, there)| *there).map(|(name, _)| *name).collect();
+        let names: Vec<_> = found
+            .iter()
+            .filter(|(_, there)| *there)
+            .map(|(name, _)| *name)
+            .collect();
         format!("x86_64 {}", names.join(" "))
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -39,18 +39,35 @@ impl FindError {
 pub fn find(wanted: &str, folders: &Folders) -> Result<PathBuf, FindError> {
     let path = Path::new(wanted);
     if wanted.contains('/') || path.extension().is_some() {
-        let found = path.canonicalize().map_err(|_| FindError::NoSuchFile(path.to_path_buf()))?;
-        return if found.is_file() { Ok(found) } else { Err(FindError::NoSuchFile(path.to_path_buf())) };
+        let found = path
+            .canonicalize()
+            .map_err(|_| FindError::NoSuchFile(path.to_path_buf()))?;
+        return if found.is_file() {
+            Ok(found)
+        } else {
+            Err(FindError::NoSuchFile(path.to_path_buf()))
+        };
     }
     let all = installed(folders);
     if let Some(found) = all.iter().find(|file| name_of(file) == wanted) {
         return Ok(found.clone());
     }
-    let names: Vec<_> = all.iter().map(|file| format!("`{}`", name_of(file))).collect();
-    let searched: Vec<_> = folders.plugin_path.iter().map(|dir| dir.display().to_string()).collect();
+    let names: Vec<_> = all
+        .iter()
+        .map(|file| format!("`{}`", name_of(file)))
+        .collect();
+    let searched: Vec<_> = folders
+        .plugin_path
+        .iter()
+        .map(|dir| dir.display().to_string())
+        .collect();
     Err(FindError::NoSuchName {
         name: wanted.into(),
-        found: if names.is_empty() { "none".into() } else { names.join(", ") },
+        found: if names.is_empty() {
+            "none".into()
+        } else {
+            names.join(", ")
+        },
         searched: searched.join(", "),
     })
 }
@@ -59,7 +76,9 @@ pub fn find(wanted: &str, folders: &Folders) -> Result<PathBuf, FindError> {
 pub fn installed(folders: &Folders) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for folder in &folders.plugin_path {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            continue;
+        };
         for file in entries.filter_map(Result::ok).map(|entry| entry.path()) {
             let is_dylib = file.extension().is_some_and(|e| e == "so") && name_of(&file) != "";
             let sealed = file.with_extension("toml").is_file();
@@ -75,7 +94,10 @@ pub fn installed(folders: &Folders) -> Vec<PathBuf> {
 
 /// `handcrafted` for `libhandcrafted.so`; empty for other names.
 pub fn name_of(file: &Path) -> &str {
-    file.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.strip_prefix("lib")).unwrap_or("")
+    file.file_stem()
+        .and_then(|stem| stem.to_str())
+        .and_then(|stem| stem.strip_prefix("lib"))
+        .unwrap_or("")
 }
 
 #[cfg(test)]
@@ -83,7 +105,10 @@ mod tests {
     use super::*;
 
     fn folders(dir: &Path) -> Folders {
-        Folders { cache: dir.join("cache"), plugin_path: vec![dir.join("absent"), dir.to_path_buf()] }
+        Folders {
+            cache: dir.join("cache"),
+            plugin_path: vec![dir.join("absent"), dir.to_path_buf()],
+        }
     }
 
     #[test]
@@ -104,8 +129,14 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let folders = folders(dir.path());
         let wanted = dir.path().join("libx.so");
-        assert!(matches!(find(&wanted.to_string_lossy(), &folders), Err(FindError::NoSuchFile(_))));
+        assert!(matches!(
+            find(&wanted.to_string_lossy(), &folders),
+            Err(FindError::NoSuchFile(_))
+        ));
         std::fs::create_dir(&wanted).expect("creates");
-        assert!(matches!(find(&wanted.to_string_lossy(), &folders), Err(FindError::NoSuchFile(_))));
+        assert!(matches!(
+            find(&wanted.to_string_lossy(), &folders),
+            Err(FindError::NoSuchFile(_))
+        ));
     }
 }

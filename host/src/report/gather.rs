@@ -3,8 +3,14 @@
 use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::analysis::{self, CellStatus};
 use crate::eval::method::{self, Method};
-use crate::eval::{ANSWERS, CELLS_FILE, CellRecord, ERROR_BUDGET, Embeddings, EvalError, FACTS_FILE, Facts, compute_cells};
-use focus_store::{AnswerFile, Metrics, Outcome, Predictions, Records, RunView, StoreError};
+use crate::eval::{
+    ANSWERS, CELLS_FILE, CellRecord, ERROR_BUDGET, Embeddings, EvalError, FACTS_FILE, Facts,
+    compute_cells,
+};
+use focus_store::{
+    AnswerBatch, AnswerFile, ContentHash, Metrics, Outcome, Predictions, Record, Records, RunView,
+    StoreError,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +39,9 @@ impl ReportError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Metric(error) => error.hint(),
-            Self::Json { .. } => Some("The run may not be finished: repeat its `eval` command to resume it".into()),
+            Self::Json { .. } => {
+                Some("The run may not be finished: repeat its `eval` command to resume it".into())
+            }
         }
     }
 }
@@ -47,12 +55,20 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
     let records = run.records()?;
     let answers = run.answer_file(ANSWERS)?;
     let listed: Vec<CellRecord> = read_json(&run.path().join(CELLS_FILE))?;
-    let budget = run.manifest().options.get(ERROR_BUDGET).and_then(serde_json::Value::as_f64).unwrap_or(0.0);
+    let budget = run
+        .manifest()
+        .options
+        .get(ERROR_BUDGET)
+        .and_then(serde_json::Value::as_f64)
+        .unwrap_or(0.0);
     let mut notes = Vec::new();
     let mut cells = Vec::new();
     for cell in listed {
         if let Some(reason) = cell.skipped {
-            notes.push(format!("{} / {}: no result, {reason}", cell.cell.task, cell.cell.method));
+            notes.push(format!(
+                "{} / {}: no result, {reason}",
+                cell.cell.task, cell.cell.method
+            ));
             continue;
         }
         let analysis = analysis::analyse(&run.predictions(&cell.cell)?, budget)?;
@@ -64,12 +80,16 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
                 budget * 100.0
             ));
         }
-        cells.push(CellReport { analysis, fit: cell.fit });
+        cells.push(CellReport {
+            analysis,
+            fit: cell.fit,
+        });
     }
+    let images = Images::read(&records, &answers)?;
     notes.extend(contamination(&facts));
+    notes.extend(images.same_files());
     let analyses: Vec<_> = cells.iter().map(|cell| cell.analysis.clone()).collect();
     let metrics = Metrics::new(analysis::metric_rows(&analyses))?;
-    let (splits, failures) = images(&records, &answers)?;
     let manifest = run.manifest();
     let report = Report {
         schema: REPORT_SCHEMA,
@@ -78,8 +98,8 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         facts,
         device_kind: manifest.device_kind.clone(),
         permissions: manifest.permissions.clone(),
-        splits,
-        failures,
+        splits: images.splits,
+        failures: images.failures.into_values().collect(),
         cells,
         notes,
     };
@@ -93,8 +113,12 @@ fn contamination(facts: &Facts) -> Option<String> {
         None => Some("The model's card does not say on which datasets it was trained".into()),
         Some(seen) => {
             let part = format!("{dataset}-");
-            let seen = seen.iter().find(|id| *id == dataset || id.starts_with(&part))?;
-            Some(format!("The model's card names `{seen}` among the data it was made with"))
+            let seen = seen
+                .iter()
+                .find(|id| *id == dataset || id.starts_with(&part))?;
+            Some(format!(
+                "The model's card names `{seen}` among the data it was made with"
+            ))
         }
     }
 }
@@ -104,13 +128,22 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
     let records = run.records()?;
     let answers = run.answer_file(ANSWERS)?;
     let manifest = run.manifest();
-    let methods: Vec<&Method> = method::all().into_iter().filter(|m| manifest.methods.iter().any(|id| id == m.id)).collect();
+    let methods: Vec<&Method> = method::all()
+        .into_iter()
+        .filter(|m| manifest.methods.iter().any(|id| id == m.id))
+        .collect();
     let inputs = crate::eval::CellInputs {
         records: &records,
         asked: &asked(&answers)?,
         embeddings: &Embeddings::read(&answers)?,
-        dataset: manifest.datasets.first().map_or("", |dataset| dataset.id.as_str()),
-        model: manifest.models.first().map_or("", |model| model.id.as_str()),
+        dataset: manifest
+            .datasets
+            .first()
+            .map_or("", |dataset| dataset.id.as_str()),
+        model: manifest
+            .models
+            .first()
+            .map_or("", |model| model.id.as_str()),
         device: &focus_probe::Device::Cpu,
     };
     let mut predictions = Vec::new();
@@ -129,45 +162,117 @@ fn asked(answers: &AnswerFile) -> Result<BTreeSet<u32>, StoreError> {
     Ok(samples)
 }
 
-fn images(
-    records: &Records,
-    answers: &AnswerFile,
-) -> Result<(BTreeMap<String, SplitCount>, Vec<FailureCount>), StoreError> {
-    let mut splits: BTreeMap<String, SplitCount> = BTreeMap::new();
-    let split_of = |record: &focus_store::Record| record.split.clone().unwrap_or_else(|| "none".into());
-    for record in &records.rows {
-        splits.entry(split_of(record)).or_default().images += 1;
-    }
-    let mut failures: BTreeMap<(String, String), FailureCount> = BTreeMap::new();
-    for batch in answers.batches()? {
-        let batch = batch?;
-        for row in 0..batch.len() {
-            let record = &records.rows[batch.samples()[row] as usize];
-            let count = splits.entry(split_of(record)).or_default();
-            count.asked += 1;
-            let outcome = batch.outcome(row);
-            if outcome == Outcome::Ok {
-                count.answered += 1;
-                continue;
-            }
-            let reason = batch.reason(row).unwrap_or("unknown").to_owned();
-            let failure = failures.entry((outcome.as_str().into(), reason.clone())).or_insert_with(|| FailureCount {
-                outcome: outcome.as_str().into(),
-                reason,
-                count: 0,
-                examples: Vec::new(),
-            });
-            failure.count += 1;
-            if failure.examples.len() < EXAMPLES {
-                failure.examples.push(record.path.clone().unwrap_or_else(|| record.id.clone()));
+/// Where the images of a run went, and which of them are the same file.
+#[derive(Default)]
+struct Images {
+    splits: BTreeMap<String, SplitCount>,
+    failures: BTreeMap<(String, String), FailureCount>,
+    /// Paths by content, per split.
+    contents: BTreeMap<ContentHash, Vec<(String, String)>>,
+}
+
+impl Images {
+    fn read(records: &Records, answers: &AnswerFile) -> Result<Self, StoreError> {
+        let mut images = Self::default();
+        for record in &records.rows {
+            images.splits.entry(split_of(record)).or_default().images += 1;
+        }
+        for batch in answers.batches()? {
+            let batch = batch?;
+            for row in 0..batch.len() {
+                images.add(&records.rows[batch.samples()[row] as usize], &batch, row);
             }
         }
+        Ok(images)
     }
-    Ok((splits, failures.into_values().collect()))
+
+    fn add(&mut self, record: &Record, batch: &AnswerBatch, row: usize) {
+        let path = record.path.clone().unwrap_or_else(|| record.id.clone());
+        if let Some(hash) = batch.content_hash(row) {
+            self.contents
+                .entry(hash)
+                .or_default()
+                .push((split_of(record), path.clone()));
+        }
+        let count = self.splits.entry(split_of(record)).or_default();
+        count.asked += 1;
+        let outcome = batch.outcome(row);
+        if outcome == Outcome::Ok {
+            count.answered += 1;
+            return;
+        }
+        let reason = batch.reason(row).unwrap_or("unknown").to_owned();
+        let key = (outcome.as_str().to_owned(), reason.clone());
+        let failure = self.failures.entry(key).or_insert_with(|| FailureCount {
+            outcome: outcome.as_str().into(),
+            reason,
+            count: 0,
+            examples: Vec::new(),
+        });
+        failure.count += 1;
+        if failure.examples.len() < EXAMPLES {
+            failure.examples.push(path);
+        }
+    }
+
+    /// Remarks on files that are the same: a test image that is a training image flatters a probe.
+    fn same_files(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let in_split = |files: &[(String, String)], wanted: &str| -> Vec<String> {
+            files
+                .iter()
+                .filter(|(split, _)| split == wanted)
+                .map(|(_, path)| path.clone())
+                .collect()
+        };
+        let mut leaks = Vec::new();
+        for files in self.contents.values() {
+            let (train, test) = (in_split(files, "train"), in_split(files, "test"));
+            if let Some(first) = train.first() {
+                leaks.extend(test.iter().map(|path| format!("`{path}` is `{first}`")));
+            }
+        }
+        leaks.sort();
+        if !leaks.is_empty() {
+            let verb = if leaks.len() == 1 {
+                "image has"
+            } else {
+                "images have"
+            };
+            let few = leaks
+                .iter()
+                .take(EXAMPLES)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("; ");
+            notes.push(format!(
+                "{} test {verb} the same bytes as a training image, kept as the source has it: {few}",
+                leaks.len()
+            ));
+        }
+        let twice = self
+            .contents
+            .values()
+            .filter(|files| files.len() > 1)
+            .count();
+        if twice > 0 {
+            notes.push(format!(
+                "{twice} photographs are in the dataset under more than one name"
+            ));
+        }
+        notes
+    }
+}
+
+fn split_of(record: &Record) -> String {
+    record.split.clone().unwrap_or_else(|| "none".into())
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(file: &Path) -> Result<T, ReportError> {
-    let fault = |reason: String| ReportError::Json { file: file.to_path_buf(), reason };
+    let fault = |reason: String| ReportError::Json {
+        file: file.to_path_buf(),
+        reason,
+    };
     let text = std::fs::read(file).map_err(|error| fault(error.to_string()))?;
     serde_json::from_slice(&text).map_err(|error| fault(error.to_string()))
 }

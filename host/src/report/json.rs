@@ -5,10 +5,15 @@ use linkme::distributed_slice;
 
 #[expect(unsafe_code, reason = "linkme places the element in a linker section")]
 #[distributed_slice(RENDERERS)]
-static JSON: Renderer = Renderer { id: "json", file: Some("report.json"), render };
+static JSON: Renderer = Renderer {
+    id: "json",
+    file: Some("report.json"),
+    render,
+};
 
 fn render(report: &Report) -> String {
-    let mut text = serde_json::to_string_pretty(report).expect("a report is JSON: its maps have text keys and no NaN");
+    let mut text = serde_json::to_string_pretty(report)
+        .expect("a report is JSON: its maps have text keys and no NaN");
     text.push('\n');
     text
 }

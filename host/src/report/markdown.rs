@@ -6,11 +6,19 @@ use std::fmt::Write;
 
 #[expect(unsafe_code, reason = "linkme places the element in a linker section")]
 #[distributed_slice(RENDERERS)]
-static MARKDOWN: Renderer = Renderer { id: "markdown", file: Some("report.md"), render };
+static MARKDOWN: Renderer = Renderer {
+    id: "markdown",
+    file: Some("report.md"),
+    render,
+};
 
 fn render(report: &Report) -> String {
     let facts = &report.facts;
-    let mut out = format!("# {} on {}\n\n", escape(&facts.model.id), escape(&facts.dataset.title));
+    let mut out = format!(
+        "# {} on {}\n\n",
+        escape(&facts.model.id),
+        escape(&facts.dataset.title)
+    );
     if report.synthetic {
         out.push_str("**Synthetic images: drawn by a program. Nothing here says anything about patients.**\n\n");
     }
@@ -24,37 +32,81 @@ fn render(report: &Report) -> String {
         bullet(&mut out, "Note", &note);
     }
     out.push_str("\n## What was run\n\n");
-    bullet(&mut out, "Model", &format!("{}, {}", facts.model.id, facts.model.title));
+    bullet(
+        &mut out,
+        "Model",
+        &format!("{}, {}", facts.model.id, facts.model.title),
+    );
     for paper in &facts.model.papers {
         bullet(&mut out, "Literature", paper);
     }
-    bullet(&mut out, "Plugin", &format!("{} {}, `{}`", facts.plugin.name, facts.plugin.version, facts.plugin.digest));
+    bullet(
+        &mut out,
+        "Plugin",
+        &format!(
+            "{} {}, `{}`",
+            facts.plugin.name, facts.plugin.version, facts.plugin.digest
+        ),
+    );
     bullet(
         &mut out,
         "Opened",
         &format!(
             "{} on {}, {} values an embedding, {} images a call",
-            facts.opened.dtype, report.device_kind, facts.opened.embedding_dim, facts.opened.batch_size
+            facts.opened.dtype,
+            report.device_kind,
+            facts.opened.embedding_dim,
+            facts.opened.batch_size
         ),
     );
     bullet(&mut out, "Pixels", &format!("`{}`", facts.preprocessing));
     if !report.permissions.is_empty() {
-        bullet(&mut out, "Permissions granted", &report.permissions.join(", "));
+        bullet(
+            &mut out,
+            "Permissions granted",
+            &report.permissions.join(", "),
+        );
     }
     let dataset = &facts.dataset;
-    bullet(&mut out, "Dataset", &format!("{} ({}), licence {}", dataset.title, dataset.id, dataset.licence));
+    bullet(
+        &mut out,
+        "Dataset",
+        &format!(
+            "{} ({}), licence {}",
+            dataset.title, dataset.id, dataset.licence
+        ),
+    );
     bullet(&mut out, "Citation", &dataset.citation);
-    bullet(&mut out, "Mapper", &format!("{} {}, `{}`", dataset.id, dataset.mapper_version, dataset.mapper_digest));
+    bullet(
+        &mut out,
+        "Mapper",
+        &format!(
+            "{} {}, `{}`",
+            dataset.id, dataset.mapper_version, dataset.mapper_digest
+        ),
+    );
     for (reason, count) in &dataset.dropped {
         bullet(&mut out, "Rows dropped", &format!("{count}: {reason}"));
     }
     if dataset.missing_images > 0 {
-        bullet(&mut out, "Rows without an image file", &dataset.missing_images.to_string());
+        bullet(
+            &mut out,
+            "Rows without an image file",
+            &dataset.missing_images.to_string(),
+        );
     }
     if dataset.unlisted_images > 0 {
-        bullet(&mut out, "Image files without a row", &dataset.unlisted_images.to_string());
+        bullet(
+            &mut out,
+            "Image files without a row",
+            &dataset.unlisted_images.to_string(),
+        );
     }
-    bullet(&mut out, "Program", &format!("focus-host {}", report.tool_version));
+    bullet(
+        &mut out,
+        "Program",
+        &format!("focus-host {}", report.tool_version),
+    );
     out.push_str("\nn+ and n-: positive and negative test images behind the metrics. ECE: positive class, 10 equal-width bins. ");
     out.push_str("`*`: flagged value, reason in report.json.\n");
     out
@@ -62,7 +114,9 @@ fn render(report: &Report) -> String {
 
 fn write_table(out: &mut String, head: &[&str], rows: &[[String; 12]]) {
     writeln!(out, "| {} |", head.join(" | ")).expect("text takes text");
-    let rule: Vec<_> = (0..head.len()).map(|i| if (3..11).contains(&i) { "---:" } else { "---" }).collect();
+    let rule: Vec<_> = (0..head.len())
+        .map(|i| if (3..11).contains(&i) { "---:" } else { "---" })
+        .collect();
     writeln!(out, "| {} |", rule.join(" | ")).expect("text takes text");
     for row in rows {
         let cells: Vec<_> = row.iter().map(|cell| escape(cell)).collect();
@@ -76,5 +130,7 @@ fn bullet(out: &mut String, name: &str, value: &str) {
 
 /// Names come from plugins and mappers: they must not break out of a cell or a line.
 fn escape(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('|', "\\|").replace('<', "&lt;")
+    text.replace(['\n', '\r'], " ")
+        .replace('|', "\\|")
+        .replace('<', "&lt;")
 }

@@ -97,13 +97,18 @@ pub static RENDERERS: [Renderer];
 
 /// The report in the form `id`.
 pub fn render(report: &Report, id: &str) -> Option<String> {
-    RENDERERS.iter().find(|renderer| renderer.id == id).map(|renderer| (renderer.render)(report))
+    RENDERERS
+        .iter()
+        .find(|renderer| renderer.id == id)
+        .map(|renderer| (renderer.render)(report))
 }
 
 /// The stored forms: file name and bytes, sorted by name.
 pub fn stored_forms(report: &Report) -> Vec<(&'static str, String)> {
-    let mut forms: Vec<_> =
-        RENDERERS.iter().filter_map(|r| r.file.map(|file| (file, (r.render)(report)))).collect();
+    let mut forms: Vec<_> = RENDERERS
+        .iter()
+        .filter_map(|r| r.file.map(|file| (file, (r.render)(report))))
+        .collect();
     forms.sort_by_key(|(file, _)| *file);
     forms
 }

@@ -6,7 +6,11 @@ use crate::analysis::MetricEntry;
 pub(super) fn metric(entry: Option<&MetricEntry>) -> String {
     match entry {
         None => "-".into(),
-        Some(MetricEntry { value: Some(value), flag, .. }) => {
+        Some(MetricEntry {
+            value: Some(value),
+            flag,
+            ..
+        }) => {
             format!("{value:.3}{}", if flag.is_some() { "*" } else { "" })
         }
         Some(MetricEntry { missing, .. }) => format!("- ({})", missing.unwrap_or("unknown")),
@@ -37,10 +41,19 @@ mod tests {
             flag,
         };
         assert_eq!(metric(Some(&entry(Some(0.8499), None, None))), "0.850");
-        assert_eq!(metric(Some(&entry(Some(0.0), None, Some("no_positives")))), "0.000*");
-        assert_eq!(metric(Some(&entry(None, Some("one_class"), None))), "- (one_class)");
+        assert_eq!(
+            metric(Some(&entry(Some(0.0), None, Some("no_positives")))),
+            "0.000*"
+        );
+        assert_eq!(
+            metric(Some(&entry(None, Some("one_class"), None))),
+            "- (one_class)"
+        );
         assert_eq!(metric(None), "-");
-        let whole = MetricEntry { interval: Some([0.79, 0.93]), ..entry(Some(0.863), None, None) };
+        let whole = MetricEntry {
+            interval: Some([0.79, 0.93]),
+            ..entry(Some(0.863), None, None)
+        };
         assert_eq!(metric_with_interval(Some(&whole)), "0.863 [0.790, 0.930]");
     }
 }

@@ -6,8 +6,20 @@ use crate::task::Track;
 use std::collections::BTreeSet;
 
 /// Column titles.
-pub(super) const HEAD: [&str; 12] =
-    ["task", "method", "track", "train", "n+", "n-", "AUROC [95 %]", "AUPRC", "accuracy", "F1", "ECE", "fit"];
+pub(super) const HEAD: [&str; 12] = [
+    "task",
+    "method",
+    "track",
+    "train",
+    "n+",
+    "n-",
+    "AUROC [95 %]",
+    "AUPRC",
+    "accuracy",
+    "F1",
+    "ECE",
+    "fit",
+];
 /// The metrics behind columns 6 to 10.
 const SHOWN: [&str; 5] = ["auroc", "auprc", "accuracy", "f1", "ece"];
 
@@ -18,19 +30,29 @@ pub(super) fn rows(report: &Report) -> Vec<[String; 12]> {
 
 fn cell_rows(cell: &CellReport) -> Vec<[String; 12]> {
     let tracks = &cell.analysis.tracks;
-    let shown = |track: &TrackAnalysis| SHOWN.map(|id| number::metric(track.metrics.iter().find(|m| m.id == id)));
+    let shown = |track: &TrackAnalysis| {
+        SHOWN.map(|id| number::metric(track.metrics.iter().find(|m| m.id == id)))
+    };
     let with_interval = |track: &TrackAnalysis| {
         let mut all = shown(track);
         all[0] = number::metric_with_interval(track.metrics.iter().find(|m| m.id == SHOWN[0]));
         all
     };
-    let agree = tracks.windows(2).all(|pair| shown(&pair[0]) == shown(&pair[1]) && pair[0].n == pair[1].n);
+    let agree = tracks
+        .windows(2)
+        .all(|pair| shown(&pair[0]) == shown(&pair[1]) && pair[0].n == pair[1].n);
     let groups: Vec<(&TrackAnalysis, String)> = if tracks.len() > 1 && agree {
         vec![(&tracks[0], "both".into())]
     } else {
-        tracks.iter().map(|track| (track, track.track.name().into())).collect()
+        tracks
+            .iter()
+            .map(|track| (track, track.track.name().into()))
+            .collect()
     };
-    groups.into_iter().map(|(track, name)| row(cell, track, name, with_interval(track))).collect()
+    groups
+        .into_iter()
+        .map(|(track, name)| row(cell, track, name, with_interval(track)))
+        .collect()
 }
 
 fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5]) -> [String; 12] {
@@ -42,7 +64,11 @@ fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5
             .and_then(|word| word.as_str().map(str::to_owned))
             .unwrap_or_default(),
     };
-    let fit = if cell.analysis.status == CellStatus::Failed { format!("CELL FAILED; {fit}") } else { fit };
+    let fit = if cell.analysis.status == CellStatus::Failed {
+        format!("CELL FAILED; {fit}")
+    } else {
+        fit
+    };
     let [auroc, auprc, accuracy, f1, ece] = shown;
     [
         key.task.clone(),
@@ -65,7 +91,12 @@ pub(super) fn images_line(report: &Report) -> String {
     let splits: Vec<_> = report
         .splits
         .iter()
-        .map(|(split, count)| format!("{split} {} ({} asked, {} answered)", count.images, count.asked, count.answered))
+        .map(|(split, count)| {
+            format!(
+                "{split} {} ({} asked, {} answered)",
+                count.images, count.asked, count.answered
+            )
+        })
         .collect();
     splits.join(", ")
 }
@@ -73,8 +104,18 @@ pub(super) fn images_line(report: &Report) -> String {
 /// One line per kind of failure.
 pub(super) fn failure_lines(report: &Report) -> Vec<String> {
     let line = |f: &super::FailureCount| {
-        let more = if f.count > f.examples.len() { ", ..." } else { "" };
-        format!("{} {} ({}): {}{more}", f.count, f.outcome, f.reason, f.examples.join(", "))
+        let more = if f.count > f.examples.len() {
+            ", ..."
+        } else {
+            ""
+        };
+        format!(
+            "{} {} ({}): {}{more}",
+            f.count,
+            f.outcome,
+            f.reason,
+            f.examples.join(", ")
+        )
     };
     report.failures.iter().map(line).collect()
 }
@@ -84,7 +125,12 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
     let mut lines = report.notes.clone();
     for cell in &report.cells {
         if !cell.analysis.excluded.is_empty() {
-            let reasons: Vec<_> = cell.analysis.excluded.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+            let reasons: Vec<_> = cell
+                .analysis
+                .excluded
+                .iter()
+                .map(|(reason, n)| format!("{n} {reason}"))
+                .collect();
             lines.push(format!(
                 "{} / {}: {} of {} labelled test images have no score ({})",
                 cell.analysis.cell.task,
@@ -95,12 +141,23 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
             ));
         }
     }
-    let units: BTreeSet<_> =
-        report.cells.iter().flat_map(|c| &c.analysis.tracks).filter_map(|t| t.resampled).collect();
+    let units: BTreeSet<_> = report
+        .cells
+        .iter()
+        .flat_map(|c| &c.analysis.tracks)
+        .filter_map(|t| t.resampled)
+        .collect();
     for unit in units {
-        lines.push(format!("Intervals: percentile bootstrap, {RESAMPLES} resamples of {unit}s"));
+        lines.push(format!(
+            "Intervals: percentile bootstrap, {RESAMPLES} resamples of {unit}s"
+        ));
     }
-    if report.cells.iter().any(|cell| cell.analysis.tracks.iter().any(|t| t.track == Track::AsPublished)) {
+    if report.cells.iter().any(|cell| {
+        cell.analysis
+            .tracks
+            .iter()
+            .any(|t| t.track == Track::AsPublished)
+    }) {
         lines.push(
             "Track `both`: labels and rules of `as_published` and `corrected` agree on these images; the published split files are not part of this run"
                 .into(),

@@ -7,26 +7,48 @@ use std::fmt::Write;
 
 #[expect(unsafe_code, reason = "linkme places the element in a linker section")]
 #[distributed_slice(RENDERERS)]
-static TEXT: Renderer = Renderer { id: "text", file: None, render };
+static TEXT: Renderer = Renderer {
+    id: "text",
+    file: None,
+    render,
+};
 
 fn render(report: &Report) -> String {
     let mut out = String::new();
     let facts = &report.facts;
-    let synthetic = if report.synthetic { "   SYNTHETIC: drawn by a program, says nothing about patients" } else { "" };
-    line(&mut out, "model", &format!("{} ({})", facts.model.id, facts.model.title));
+    let synthetic = if report.synthetic {
+        "   SYNTHETIC: drawn by a program, says nothing about patients"
+    } else {
+        ""
+    };
+    line(
+        &mut out,
+        "model",
+        &format!("{} ({})", facts.model.id, facts.model.title),
+    );
     line(
         &mut out,
         "plugin",
-        &format!("{} {} {}", facts.plugin.name, facts.plugin.version, short(&facts.plugin.digest)),
+        &format!(
+            "{} {} {}",
+            facts.plugin.name,
+            facts.plugin.version,
+            short(&facts.plugin.digest)
+        ),
     );
-    line(&mut out, "dataset", &format!("{} ({}){synthetic}", facts.dataset.id, facts.dataset.title));
+    line(
+        &mut out,
+        "dataset",
+        &format!("{} ({}){synthetic}", facts.dataset.id, facts.dataset.title),
+    );
     line(&mut out, "images", &table::images_line(report));
     for failure in table::failure_lines(report) {
         line(&mut out, "failed", &failure);
     }
     out.push('\n');
     let mut grid = Table::new();
-    grid.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─'))).set_content_arrangement(ContentArrangement::Disabled);
+    grid.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
+        .set_content_arrangement(ContentArrangement::Disabled);
     grid.set_header(table::HEAD);
     for row in table::rows(report) {
         grid.add_row(row);

@@ -9,7 +9,9 @@ mod referable_dr;
 use linkme::distributed_slice;
 
 /// The two readings of the benchmark (focus-benchmark.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Track {
     /// What a statistician would sign.

@@ -7,8 +7,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |i: usize| arguments[i].parse::<u32>().expect("a whole number");
     let config = Config::default();
-    let eyes: Vec<_> = (3..arguments.len()).map(|i| generate(&config, number(i))).collect();
+    let eyes: Vec<_> = (3..arguments.len())
+        .map(|i| generate(&config, number(i)))
+        .collect();
     let sheet = contact_sheet(&eyes, number(1), number(2));
-    let bytes = encode_png(sheet.width, sheet.height, &sheet.rgb).expect("a sheet of u8 RGB is encodable");
+    let bytes =
+        encode_png(sheet.width, sheet.height, &sheet.rgb).expect("a sheet of u8 RGB is encodable");
     std::fs::write(&arguments[0], bytes).expect("the output is writable");
 }

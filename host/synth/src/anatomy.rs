@@ -39,9 +39,16 @@ impl Anatomy {
         let mut moment = case.stream(11);
         let size = f64::from(config.size);
         let radius = size * moment.range(0.475, 0.49);
-        let field = (size * 0.5 + size * moment.range(-0.006, 0.006), size * 0.5 + size * moment.range(-0.006, 0.006));
+        let field = (
+            size * 0.5 + size * moment.range(-0.006, 0.006),
+            size * 0.5 + size * moment.range(-0.006, 0.006),
+        );
         let cut = moment.range(0.90, 1.0) * radius;
-        let temporal = if case.eye == Laterality::Left { 1.0 } else { -1.0 };
+        let temporal = if case.eye == Laterality::Left {
+            1.0
+        } else {
+            -1.0
+        };
 
         let disc_radius = radius * (person.range(0.122, 0.148) + 0.003 * moment.normal());
         let distance = 2.0 * disc_radius * person.range(2.35, 2.65);
@@ -50,7 +57,10 @@ impl Anatomy {
             field.0 + radius * (0.05 * temporal + moment.range(-0.07, 0.07)),
             field.1 + radius * moment.range(-0.06, 0.08),
         );
-        let disc = (fovea.0 - temporal * distance * cos(angle), fovea.1 - distance * sin(angle));
+        let disc = (
+            fovea.0 - temporal * distance * cos(angle),
+            fovea.1 - distance * sin(angle),
+        );
         Self {
             size: config.size as usize,
             field,
@@ -67,12 +77,18 @@ impl Anatomy {
     /// From disc-centred coordinates (temporal, down) in disc diameters to pixels.
     pub fn beside_disc(&self, temporal: f64, down: f64) -> (f64, f64) {
         let unit = 2.0 * self.disc_radius;
-        (self.disc.0 + self.temporal * temporal * unit, self.disc.1 + down * unit)
+        (
+            self.disc.0 + self.temporal * temporal * unit,
+            self.disc.1 + down * unit,
+        )
     }
 
     /// Distance to the disc centre in disc radii, the disc's aspect counted in: 1 on its rim.
     pub fn disc_distance(&self, x: f64, y: f64) -> f64 {
-        let (dx, dy) = ((x - self.disc.0) / (self.disc_radius * self.disc_aspect), (y - self.disc.1) / self.disc_radius);
+        let (dx, dy) = (
+            (x - self.disc.0) / (self.disc_radius * self.disc_aspect),
+            (y - self.disc.1) / self.disc_radius,
+        );
         (dx * dx + dy * dy).sqrt()
     }
 
@@ -101,14 +117,28 @@ mod tests {
         for index in 0..config.images() {
             let case = cohort::case(&config, index);
             let anatomy = Anatomy::draw(&config, &case);
-            let nasal = if case.eye == Laterality::Right { 1.0 } else { -1.0 };
-            let (dx, dy) = (anatomy.disc.0 - anatomy.fovea.0, anatomy.disc.1 - anatomy.fovea.1);
+            let nasal = if case.eye == Laterality::Right {
+                1.0
+            } else {
+                -1.0
+            };
+            let (dx, dy) = (
+                anatomy.disc.0 - anatomy.fovea.0,
+                anatomy.disc.1 - anatomy.fovea.1,
+            );
             let diameter = 2.0 * anatomy.disc_radius;
             assert!((2.2..2.8).contains(&(dx * nasal / diameter)), "{dx}");
             assert!((0.1..0.5).contains(&(-dy / diameter)), "{dy}");
-            assert!(anatomy.visible(anatomy.disc.0, anatomy.disc.1, anatomy.disc_radius), "disc {index} leaves the field");
+            assert!(
+                anatomy.visible(anatomy.disc.0, anatomy.disc.1, anatomy.disc_radius),
+                "disc {index} leaves the field"
+            );
             assert!(anatomy.visible(anatomy.fovea.0, anatomy.fovea.1, anatomy.radius * 0.5));
-            assert!((anatomy.disc_distance(anatomy.disc.0, anatomy.disc.1 + anatomy.disc_radius) - 1.0).abs() < 1e-12);
+            assert!(
+                (anatomy.disc_distance(anatomy.disc.0, anatomy.disc.1 + anatomy.disc_radius) - 1.0)
+                    .abs()
+                    < 1e-12
+            );
         }
     }
 }

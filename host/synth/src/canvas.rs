@@ -20,13 +20,21 @@ pub struct Stroke {
 
 impl Layer {
     pub fn new(size: usize) -> Self {
-        Self { size, value: vec![0.0; size * size] }
+        Self {
+            size,
+            value: vec![0.0; size * size],
+        }
     }
 
     /// Raises pixels in the box around (`x`, `y`) of half side `reach` to `coverage(px, py)` where that is higher.
     pub fn raise(&mut self, x: f64, y: f64, reach: f64, mut coverage: impl FnMut(f64, f64) -> f64) {
         let last = self.size as f64 - 1.0;
-        let span = |c: f64| ((c - reach).floor().clamp(0.0, last) as usize, (c + reach).ceil().clamp(0.0, last) as usize);
+        let span = |c: f64| {
+            (
+                (c - reach).floor().clamp(0.0, last) as usize,
+                (c + reach).ceil().clamp(0.0, last) as usize,
+            )
+        };
         let ((x0, x1), (y0, y1)) = (span(x), span(y));
         for py in y0..=y1 {
             for px in x0..=x1 {
@@ -65,7 +73,10 @@ pub fn blur(value: &mut [f64], size: usize, sigma: f64) {
     // A mean over 2r+1 pixels plus two end pixels of weight e has variance v; three passes give sigma^2 = 3 v.
     let target = sigma * sigma / 3.0;
     let mut radius = 0_usize;
-    let variance = |r: f64, e: f64| (r * (r + 1.0) * (2.0 * r + 1.0) / 3.0 + 2.0 * e * (r + 1.0) * (r + 1.0)) / (2.0 * r + 1.0 + 2.0 * e);
+    let variance = |r: f64, e: f64| {
+        (r * (r + 1.0) * (2.0 * r + 1.0) / 3.0 + 2.0 * e * (r + 1.0) * (r + 1.0))
+            / (2.0 * r + 1.0 + 2.0 * e)
+    };
     while variance(radius as f64 + 1.0, 0.0) <= target {
         radius += 1;
     }
@@ -128,7 +139,10 @@ pub struct Noise {
 
 impl Noise {
     pub fn new(random: &mut Random, cell: f64) -> Self {
-        Self { key: random.bits(), cell }
+        Self {
+            key: random.bits(),
+            cell,
+        }
     }
 
     pub fn at(&self, x: f64, y: f64) -> f64 {
@@ -150,7 +164,8 @@ fn floor(x: f64) -> f64 {
 }
 
 fn lattice(key: u64, i: i64, j: i64) -> f64 {
-    let bits = mix(key ^ mix((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (j as u64).rotate_left(32)));
+    let bits =
+        mix(key ^ mix((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (j as u64).rotate_left(32)));
     (bits >> 11) as f64 * (2.0 / 9_007_199_254_740_992.0) - 1.0
 }
 
@@ -165,28 +180,53 @@ mod tests {
             layer.value[32 * 65 + 32] = 1.0;
             blur(&mut layer.value, 65, sigma);
             let sum: f64 = layer.value.iter().sum();
-            let second: f64 =
-                layer.value.iter().enumerate().map(|(i, v)| v * ((i % 65) as f64 - 32.0) * ((i % 65) as f64 - 32.0)).sum();
+            let second: f64 = layer
+                .value
+                .iter()
+                .enumerate()
+                .map(|(i, v)| v * ((i % 65) as f64 - 32.0) * ((i % 65) as f64 - 32.0))
+                .sum();
             assert!((sum - 1.0).abs() < 1e-9, "{sigma} {sum}");
-            assert!((second - sigma * sigma).abs() < 1e-6 * sigma.max(1.0), "{sigma} {second}");
+            assert!(
+                (second - sigma * sigma).abs() < 1e-6 * sigma.max(1.0),
+                "{sigma} {second}"
+            );
         }
     }
 
     #[test]
     fn stroke_covers_its_axis_only() {
         let mut layer = Layer::new(20);
-        layer.stroke(Stroke { a: (4.0, 10.0), b: (15.0, 10.0), start: 1.0, end: 1.0 }, 1.0);
+        layer.stroke(
+            Stroke {
+                a: (4.0, 10.0),
+                b: (15.0, 10.0),
+                start: 1.0,
+                end: 1.0,
+            },
+            1.0,
+        );
         assert_eq!(layer.value[10 * 20 + 8], 1.0);
         assert_eq!(layer.value[13 * 20 + 8], 0.0);
         // A stroke outside the picture is clipped, not a panic.
-        layer.stroke(Stroke { a: (-40.0, -10.0), b: (55.0, 90.0), start: 1.0, end: 9.0 }, 1.0);
+        layer.stroke(
+            Stroke {
+                a: (-40.0, -10.0),
+                b: (55.0, 90.0),
+                start: 1.0,
+                end: 9.0,
+            },
+            1.0,
+        );
         assert!(layer.value.iter().all(|v| (0.0..=1.0).contains(v)));
     }
 
     #[test]
     fn noise_is_smooth_bounded_and_not_constant() {
         let noise = Noise::new(&mut Random::stream(3, &[]), 7.0);
-        let line: Vec<f64> = (0..400).map(|i| noise.at(f64::from(i) * 0.1 - 20.0, 5.5)).collect();
+        let line: Vec<f64> = (0..400)
+            .map(|i| noise.at(f64::from(i) * 0.1 - 20.0, 5.5))
+            .collect();
         assert!(line.iter().all(|v| v.abs() <= 1.0));
         assert!(line.windows(2).all(|w| (w[0] - w[1]).abs() < 0.06));
         assert!(line.iter().fold(0.0_f64, |m, v| m.max(v.abs())) > 0.1);

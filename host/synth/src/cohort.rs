@@ -61,7 +61,11 @@ impl Case {
 pub fn case(config: &Config, index: u32) -> Case {
     let seed = config.seed;
     let patient = index / 2;
-    let eye = if index.is_multiple_of(2) { Laterality::Right } else { Laterality::Left };
+    let eye = if index.is_multiple_of(2) {
+        Laterality::Right
+    } else {
+        Laterality::Left
+    };
     let mut own = Random::stream(seed, &[PATIENT, u64::from(patient), 0]);
     let mut side = Random::stream(seed, &[EYE, u64::from(index), 0]);
 
@@ -69,20 +73,32 @@ pub fn case(config: &Config, index: u32) -> Case {
     let pigment = own.unit();
     let severity = stratum(seed, SEVERITY_BLOCK, patient, own.unit());
     let cup = stratum(seed, CUP_BLOCK, patient, own.unit());
-    let age = (48.0 + 12.0 * own.normal() + 10.0 * (severity - 0.5) + 8.0 * (cup - 0.5)).clamp(18.0, 90.0) as u32;
+    let age = (48.0 + 12.0 * own.normal() + 10.0 * (severity - 0.5) + 8.0 * (cup - 0.5))
+        .clamp(18.0, 90.0) as u32;
 
     let latent = reflect(severity + 0.07 * side.normal());
     let grade = GRADE_STEPS.iter().filter(|&&step| latent >= step).count() as u8;
-    let low = if grade == 0 { 0.0 } else { GRADE_STEPS[usize::from(grade) - 1] };
+    let low = if grade == 0 {
+        0.0
+    } else {
+        GRADE_STEPS[usize::from(grade) - 1]
+    };
     let high = GRADE_STEPS.get(usize::from(grade)).copied().unwrap_or(1.0);
     let edema = side.chance([0.0, 0.03, 0.35, 0.5, 0.45][usize::from(grade)]);
     let cup_to_disc = (cup_ratio(cup) + 0.025 * side.normal()).clamp(0.15, 0.92);
-    let quality = if side.chance(config.poor_quality) { Quality::Poor } else { Quality::Good };
+    let quality = if side.chance(config.poor_quality) {
+        Quality::Poor
+    } else {
+        Quality::Good
+    };
 
     Case {
         seed,
         index,
-        name: format!("{:016x}", Random::stream(seed, &[NAME, u64::from(index)]).bits()),
+        name: format!(
+            "{:016x}",
+            Random::stream(seed, &[NAME, u64::from(index)]).bits()
+        ),
         patient,
         split: split(seed, patient),
         eye,
@@ -100,7 +116,11 @@ pub fn case(config: &Config, index: u32) -> Case {
 
 fn split(seed: u64, patient: u32) -> Split {
     let order = Random::stream(seed, &[SPLIT_BLOCK, u64::from(patient / 5)]).permutation(5);
-    if order[(patient % 5) as usize] < 2 { Split::Test } else { Split::Train }
+    if order[(patient % 5) as usize] < 2 {
+        Split::Test
+    } else {
+        Split::Train
+    }
 }
 
 // A uniform level for the patient, one in each twentieth per block of twenty patients.
@@ -111,7 +131,11 @@ fn stratum(seed: u64, tag: u64, patient: u32, jitter: f64) -> f64 {
 
 // Two thirds of ordinary cups around 0.42 and a third of large ones around 0.7; they meet near 0.6.
 fn cup_ratio(level: f64) -> f64 {
-    if level < 0.68 { 0.26 + 0.34 * (level / 0.68) } else { 0.58 + 0.27 * ((level - 0.68) / 0.32) }
+    if level < 0.68 {
+        0.26 + 0.34 * (level / 0.68)
+    } else {
+        0.58 + 0.27 * ((level - 0.68) / 0.32)
+    }
 }
 
 fn reflect(x: f64) -> f64 {
@@ -124,7 +148,9 @@ mod tests {
     use super::*;
 
     fn all(config: &Config) -> Vec<Case> {
-        (0..config.images()).map(|index| case(config, index)).collect()
+        (0..config.images())
+            .map(|index| case(config, index))
+            .collect()
     }
 
     #[test]
@@ -132,7 +158,9 @@ mod tests {
         let cases = all(&Config::default());
         for split in [Split::Train, Split::Test] {
             let part: Vec<_> = cases.iter().filter(|c| c.split == split).collect();
-            let share = |f: &dyn Fn(&Case) -> bool| part.iter().filter(|c| f(c)).count() as f64 / part.len() as f64;
+            let share = |f: &dyn Fn(&Case) -> bool| {
+                part.iter().filter(|c| f(c)).count() as f64 / part.len() as f64
+            };
             assert_eq!(part.len(), if split == Split::Train { 144 } else { 96 });
             for (name, value) in [
                 ("dr", share(&|c| c.grade > 0)),
@@ -147,17 +175,30 @@ mod tests {
 
     #[test]
     fn eyes_of_a_patient_agree_in_person_and_correlate_in_disease() {
-        let cases = all(&Config { patients: 400, ..Config::default() });
+        let cases = all(&Config {
+            patients: 400,
+            ..Config::default()
+        });
         let pairs: Vec<_> = cases.chunks_exact(2).collect();
         for pair in &pairs {
-            assert_eq!((pair[0].age, pair[0].sex, pair[0].split), (pair[1].age, pair[1].sex, pair[1].split));
-            assert_eq!((pair[0].eye, pair[1].eye), (Laterality::Right, Laterality::Left));
+            assert_eq!(
+                (pair[0].age, pair[0].sex, pair[0].split),
+                (pair[1].age, pair[1].sex, pair[1].split)
+            );
+            assert_eq!(
+                (pair[0].eye, pair[1].eye),
+                (Laterality::Right, Laterality::Left)
+            );
         }
         let n = pairs.len() as f64;
         let mean = |side: usize| pairs.iter().map(|p| f64::from(p[side].grade)).sum::<f64>() / n;
         let (a, b) = (mean(0), mean(1));
         let moment = |i: usize, j: usize, a: f64, b: f64| {
-            pairs.iter().map(|p| (f64::from(p[i].grade) - a) * (f64::from(p[j].grade) - b)).sum::<f64>() / n
+            pairs
+                .iter()
+                .map(|p| (f64::from(p[i].grade) - a) * (f64::from(p[j].grade) - b))
+                .sum::<f64>()
+                / n
         };
         let r = moment(0, 1, a, b) / (moment(0, 0, a, a) * moment(1, 1, b, b)).sqrt();
         assert!((0.6..0.98).contains(&r), "{r}");
@@ -167,7 +208,10 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        let cases = all(&Config { patients: 2000, ..Config::default() });
+        let cases = all(&Config {
+            patients: 2000,
+            ..Config::default()
+        });
         let names: std::collections::BTreeSet<_> = cases.iter().map(|c| &c.name).collect();
         assert_eq!(names.len(), cases.len());
     }

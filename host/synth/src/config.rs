@@ -21,7 +21,13 @@ pub struct Config {
 impl Default for Config {
     /// The embedded default: 120 patients, 240 pictures of 320 x 320 pixels.
     fn default() -> Self {
-        Self { seed: 20_240_601, patients: 120, size: 320, poor_quality: 0.12, effect: 1.0 }
+        Self {
+            seed: 20_240_601,
+            patients: 120,
+            size: 320,
+            poor_quality: 0.12,
+            effect: 1.0,
+        }
     }
 }
 
@@ -45,7 +51,13 @@ impl Config {
 
     /// Checks every field against its documented range.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let fail = |field, expected, found: String| Err(ConfigError { field, expected, found });
+        let fail = |field, expected, found: String| {
+            Err(ConfigError {
+                field,
+                expected,
+                found,
+            })
+        };
         if !(1..=1_000_000).contains(&self.patients) {
             return fail("patients", "1 to 1000000", self.patients.to_string());
         }
@@ -70,14 +82,47 @@ mod tests {
     fn ranges_are_checked_and_named() {
         assert_eq!(Config::default().check(), Ok(()));
         for (config, field) in [
-            (Config { patients: 0, ..Config::default() }, "patients"),
-            (Config { size: 63, ..Config::default() }, "size"),
-            (Config { poor_quality: f64::NAN, ..Config::default() }, "poor_quality"),
-            (Config { effect: 5.0, ..Config::default() }, "effect"),
+            (
+                Config {
+                    patients: 0,
+                    ..Config::default()
+                },
+                "patients",
+            ),
+            (
+                Config {
+                    size: 63,
+                    ..Config::default()
+                },
+                "size",
+            ),
+            (
+                Config {
+                    poor_quality: f64::NAN,
+                    ..Config::default()
+                },
+                "poor_quality",
+            ),
+            (
+                Config {
+                    effect: 5.0,
+                    ..Config::default()
+                },
+                "effect",
+            ),
         ] {
             assert_eq!(config.check().unwrap_err().field, field);
         }
-        let message = Config { size: 4096, ..Config::default() }.check().unwrap_err().to_string();
-        assert_eq!(message, "Synthetic `size` is out of range: expected 64 to 2048, found 4096");
+        let message = Config {
+            size: 4096,
+            ..Config::default()
+        }
+        .check()
+        .unwrap_err()
+        .to_string();
+        assert_eq!(
+            message,
+            "Synthetic `size` is out of range: expected 64 to 2048, found 4096"
+        );
     }
 }

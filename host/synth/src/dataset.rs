@@ -21,8 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Columns of `labels.csv`, in order. `eye` right or left; `sex` F or M; `quality` good or poor; `edema` and `gon` 0 or 1;
 /// centres in pixels of the picture; `image` relative to the folder.
-pub const COLUMNS: &str =
-    "image,split,patient,eye,age,sex,quality,icdr_grade,edema,gon,disc_x,disc_y,fovea_x,fovea_y,width,height";
+pub const COLUMNS: &str = "image,split,patient,eye,age,sex,quality,icdr_grade,edema,gon,disc_x,disc_y,fovea_x,fovea_y,width,height";
 
 const GENERATOR: &str = "focus-synth";
 const ENTRIES: [&str; 4] = ["images", "labels.csv", "README.md", "synthetic.json"];
@@ -88,7 +87,9 @@ impl Error {
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Foreign { .. } => Some("name an empty folder or one that does not exist yet".to_owned()),
+            Self::Foreign { .. } => {
+                Some("name an empty folder or one that does not exist yet".to_owned())
+            }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("the default dataset needs about 50 MB".to_owned())
             }
@@ -115,7 +116,10 @@ pub fn write_dataset(dir: &Path, config: &Config) -> Result<Summary, Error> {
     if let Some(digest) = intact(dir, config)? {
         return Ok(reused(digest));
     }
-    let parent = dir.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = dir
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
     let fresh = sibling(dir, parent, "partial");
     let digest = match write_all(&fresh, config, &truths) {
@@ -156,13 +160,21 @@ fn write_all(dir: &Path, config: &Config, truths: &[Truth]) -> Result<String, Er
         .map(|index| {
             let eye = generate(config, index);
             let name = format!("images/{}.png", eye.truth.name);
-            let bytes = encode_png(eye.truth.width, eye.truth.height, &eye.rgb)
-                .map_err(|source| Error::Encode { name: name.clone(), source })?;
+            let bytes =
+                encode_png(eye.truth.width, eye.truth.height, &eye.rgb).map_err(|source| {
+                    Error::Encode {
+                        name: name.clone(),
+                        source,
+                    }
+                })?;
             write(&dir.join(&name), &bytes)?;
             Ok((name, blake3::hash(&bytes)))
         })
         .collect::<Result<_, Error>>()?;
-    for (name, text) in [("labels.csv", labels(truths)), ("README.md", readme(config))] {
+    for (name, text) in [
+        ("labels.csv", labels(truths)),
+        ("README.md", readme(config)),
+    ] {
         write(&dir.join(name), text.as_bytes())?;
         hashes.insert(name.to_owned(), blake3::hash(text.as_bytes()));
     }
@@ -175,7 +187,8 @@ fn write_all(dir: &Path, config: &Config, truths: &[Truth]) -> Result<String, Er
         images: config.images(),
         digest: digest.clone(),
     };
-    let mut json = serde_json::to_string_pretty(&record).expect("a record of numbers and text is JSON");
+    let mut json =
+        serde_json::to_string_pretty(&record).expect("a record of numbers and text is JSON");
     json.push('\n');
     write(&dir.join("synthetic.json"), json.as_bytes())?;
     Ok(digest)
@@ -238,17 +251,33 @@ fn intact(dir: &Path, config: &Config) -> Result<Option<String>, Error> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        names.push(entry.map_err(|source| failed(dir, source))?.file_name().to_string_lossy().into_owned());
+        names.push(
+            entry
+                .map_err(|source| failed(dir, source))?
+                .file_name()
+                .to_string_lossy()
+                .into_owned(),
+        );
     }
     if let Some(found) = names.iter().find(|name| !ENTRIES.contains(&name.as_str())) {
-        return Err(Error::Foreign { dir: dir.to_owned(), found: found.clone() });
+        return Err(Error::Foreign {
+            dir: dir.to_owned(),
+            found: found.clone(),
+        });
     }
-    let record = fs::read(dir.join("synthetic.json")).ok().and_then(|b| serde_json::from_slice::<serde_json::Value>(&b).ok());
+    let record = fs::read(dir.join("synthetic.json"))
+        .ok()
+        .and_then(|b| serde_json::from_slice::<serde_json::Value>(&b).ok());
     let ours = record.as_ref().is_some_and(|r| r["generator"] == GENERATOR);
     if !names.is_empty() && !ours {
-        return Err(Error::Foreign { dir: dir.to_owned(), found: names.swap_remove(0) });
+        return Err(Error::Foreign {
+            dir: dir.to_owned(),
+            found: names.swap_remove(0),
+        });
     }
-    let Some(record) = record.and_then(|r| serde_json::from_value::<Record>(r).ok()) else { return Ok(None) };
+    let Some(record) = record.and_then(|r| serde_json::from_value::<Record>(r).ok()) else {
+        return Ok(None);
+    };
     if record.generator_version != GENERATOR_VERSION || &record.config != config {
         return Ok(None);
     }
@@ -259,7 +288,10 @@ fn intact(dir: &Path, config: &Config) -> Result<Option<String>, Error> {
 fn digest_on_disk(dir: &Path) -> Option<String> {
     let mut names = vec!["labels.csv".to_owned(), "README.md".to_owned()];
     for entry in fs::read_dir(dir.join("images")).ok()? {
-        names.push(format!("images/{}", entry.ok()?.file_name().to_string_lossy()));
+        names.push(format!(
+            "images/{}",
+            entry.ok()?.file_name().to_string_lossy()
+        ));
     }
     let hashes = names
         .into_par_iter()
@@ -297,7 +329,10 @@ fn install(fresh: &Path, dir: &Path, parent: &Path) -> io::Result<()> {
 // A name of this process's own next to the folder: renames must not cross file systems.
 fn sibling(dir: &Path, parent: &Path, what: &str) -> PathBuf {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let name = dir.file_name().map_or_else(|| "synthetic".into(), |name| name.to_string_lossy().into_owned());
+    let name = dir.file_name().map_or_else(
+        || "synthetic".into(),
+        |name| name.to_string_lossy().into_owned(),
+    );
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     parent.join(format!(".{name}.{what}-{}-{number}", std::process::id()))
 }
@@ -323,7 +358,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 fn failed(path: &Path, source: io::Error) -> Error {
-    Error::Io { path: path.to_owned(), source }
+    Error::Io {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -331,11 +369,18 @@ mod tests {
     use super::*;
 
     fn small() -> Config {
-        Config { patients: 5, size: 64, ..Config::default() }
+        Config {
+            patients: 5,
+            size: 64,
+            ..Config::default()
+        }
     }
 
     fn entries(dir: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -345,17 +390,40 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("a").join("synthetic");
         let first = write_dataset(&dir, &small()).unwrap();
-        assert_eq!((first.images, first.train, first.test, first.reused), (10, 6, 4, false));
-        assert_eq!(entries(&dir), ["README.md", "images", "labels.csv", "synthetic.json"]);
-        assert_eq!(entries(dir.parent().unwrap()), ["synthetic"], "no leftovers");
+        assert_eq!(
+            (first.images, first.train, first.test, first.reused),
+            (10, 6, 4, false)
+        );
+        assert_eq!(
+            entries(&dir),
+            ["README.md", "images", "labels.csv", "synthetic.json"]
+        );
+        assert_eq!(
+            entries(dir.parent().unwrap()),
+            ["synthetic"],
+            "no leftovers"
+        );
         let table = fs::read_to_string(dir.join("labels.csv")).unwrap();
-        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split(',').collect())
+            .collect();
         assert_eq!(table.lines().next(), Some(COLUMNS));
         assert!(rows.len() == 11 && rows.iter().all(|row| row.len() == 16));
         assert!(rows[1..].iter().all(|row| dir.join(row[0]).is_file()));
-        assert!(fs::read_to_string(dir.join("README.md")).unwrap().contains("SYNTHETIC"));
+        assert!(
+            fs::read_to_string(dir.join("README.md"))
+                .unwrap()
+                .contains("SYNTHETIC")
+        );
         let again = write_dataset(&dir, &small()).unwrap();
-        assert_eq!(again, Summary { reused: true, ..first });
+        assert_eq!(
+            again,
+            Summary {
+                reused: true,
+                ..first
+            }
+        );
     }
 
     #[test]
@@ -381,17 +449,28 @@ mod tests {
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("thesis.tex"), b"x").unwrap();
         let error = write_dataset(&dir, &small()).unwrap_err();
-        assert!(error.to_string().contains("is not a synthetic dataset: found `thesis.tex`"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("is not a synthetic dataset: found `thesis.tex`"),
+            "{error}"
+        );
         assert!(error.hint().is_some());
         assert_eq!(entries(&dir), ["thesis.tex"]);
         // The same names without our record are not ours either.
         fs::rename(dir.join("thesis.tex"), dir.join("labels.csv")).unwrap();
-        assert!(matches!(write_dataset(&dir, &small()), Err(Error::Foreign { .. })));
+        assert!(matches!(
+            write_dataset(&dir, &small()),
+            Err(Error::Foreign { .. })
+        ));
         // An added file in a folder of ours is a reason to stop, not to delete it.
         let ours = root.path().join("ours");
         write_dataset(&ours, &small()).unwrap();
         fs::write(ours.join("notes.txt"), b"x").unwrap();
-        assert!(matches!(write_dataset(&ours, &small()), Err(Error::Foreign { .. })));
+        assert!(matches!(
+            write_dataset(&ours, &small()),
+            Err(Error::Foreign { .. })
+        ));
     }
 
     #[test]
@@ -399,7 +478,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("s");
         let digests: Vec<_> = std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..3).map(|_| scope.spawn(|| write_dataset(&dir, &small()).unwrap().digest)).collect();
+            let handles: Vec<_> = (0..3)
+                .map(|_| scope.spawn(|| write_dataset(&dir, &small()).unwrap().digest))
+                .collect();
             handles.into_iter().map(|h| h.join().unwrap()).collect()
         });
         assert!(digests.iter().all(|d| d == &digests[0]));

@@ -32,7 +32,12 @@ pub struct Mark {
 impl Mark {
     /// Half the longest extent; the outline stays within it.
     pub fn extent(&self) -> f64 {
-        self.long.max(self.short) * if self.kind == LesionKind::Haemorrhage { 1.3 } else { 1.0 }
+        self.long.max(self.short)
+            * if self.kind == LesionKind::Haemorrhage {
+                1.3
+            } else {
+                1.0
+            }
     }
 }
 
@@ -48,7 +53,12 @@ pub fn place(case: &Case, anatomy: &Anatomy) -> Vec<Mark> {
     let mut random = case.stream(30);
     // How plainly lesions show differs from eye to eye, whatever the grade: severities then overlap in a picture.
     let effect = case.effect * random.range(0.25, 1.0);
-    let mut placer = Placer { anatomy, random, effect, marks: Vec::new() };
+    let mut placer = Placer {
+        anatomy,
+        random,
+        effect,
+        marks: Vec::new(),
+    };
     let level = case.within_grade;
     let many = |low: f64, high: f64| lerp(low, high, level);
     match case.grade {
@@ -99,7 +109,10 @@ impl Placer<'_> {
             if u * u + v * v > 1.0 {
                 continue;
             }
-            let (x, y) = (self.anatomy.field.0 + u * within * self.anatomy.radius, self.anatomy.field.1 + v * within * self.anatomy.radius);
+            let (x, y) = (
+                self.anatomy.field.0 + u * within * self.anatomy.radius,
+                self.anatomy.field.1 + v * within * self.anatomy.radius,
+            );
             if self.fits(x, y) && self.anatomy.fovea_distance(x, y) > off_macula {
                 return Some((x, y));
             }
@@ -108,14 +121,31 @@ impl Placer<'_> {
     }
 
     fn fits(&self, x: f64, y: f64) -> bool {
-        self.anatomy.visible(x, y, 0.06 * self.anatomy.radius) && self.anatomy.disc_distance(x, y) > 1.35
+        self.anatomy.visible(x, y, 0.06 * self.anatomy.radius)
+            && self.anatomy.disc_distance(x, y) > 1.35
     }
 
-    fn add(&mut self, kind: LesionKind, (x, y): (f64, f64), (long, short): (f64, f64), angle: f64, strength: f64) {
+    fn add(
+        &mut self,
+        kind: LesionKind,
+        (x, y): (f64, f64),
+        (long, short): (f64, f64),
+        angle: f64,
+        strength: f64,
+    ) {
         let outline = self.random.bits();
         let r = self.anatomy.radius;
         let strength = (strength * self.effect).clamp(0.0, 1.0);
-        self.marks.push(Mark { kind, x, y, long: long * r, short: short * r, angle, strength, outline });
+        self.marks.push(Mark {
+            kind,
+            x,
+            y,
+            long: long * r,
+            short: short * r,
+            angle,
+            strength,
+            outline,
+        });
     }
 
     fn microaneurysms(&mut self, mean: f64, within: f64) {
@@ -130,18 +160,32 @@ impl Placer<'_> {
 
     fn haemorrhages(&mut self, mean: f64) {
         for _ in 0..self.number(mean).max(1) {
-            let Some(at) = self.site(0.9, 0.3) else { continue };
+            let Some(at) = self.site(0.9, 0.3) else {
+                continue;
+            };
             let strength = self.random.range(0.35, 0.9);
             let r = self.random.range(0.011, 0.03);
             if self.random.chance(0.35) {
                 // Flame: long along the nerve fibres, which leave the disc.
                 let (dx, dy) = (at.0 - self.anatomy.disc.0, at.1 - self.anatomy.disc.1);
                 let angle = direction(dx, dy);
-                self.add(LesionKind::Haemorrhage, at, (1.9 * r, 0.6 * r), angle, strength);
+                self.add(
+                    LesionKind::Haemorrhage,
+                    at,
+                    (1.9 * r, 0.6 * r),
+                    angle,
+                    strength,
+                );
             } else {
                 let squeeze = self.random.range(0.7, 1.0);
                 let angle = self.random.range(0.0, PI);
-                self.add(LesionKind::Haemorrhage, at, (r, r * squeeze), angle, strength);
+                self.add(
+                    LesionKind::Haemorrhage,
+                    at,
+                    (r, r * squeeze),
+                    angle,
+                    strength,
+                );
             }
         }
     }
@@ -149,7 +193,9 @@ impl Placer<'_> {
     fn exudates(&mut self, clusters: f64, edema: bool) {
         for _ in 0..self.number(clusters) {
             // Clusters off the macula where there is no edema: its absence is exact.
-            let Some(centre) = self.site(0.7, if edema { 0.3 } else { 1.6 }) else { continue };
+            let Some(centre) = self.site(0.7, if edema { 0.3 } else { 1.6 }) else {
+                continue;
+            };
             self.cluster(centre, 0.10, if edema { 0.2 } else { 1.05 }, 9.0);
         }
     }
@@ -158,7 +204,10 @@ impl Placer<'_> {
         let unit = 2.0 * self.anatomy.disc_radius;
         let turn = self.random.range(0.0, TAU);
         let distance = self.random.range(0.35, 0.75) * unit;
-        let centre = (self.anatomy.fovea.0 + distance * cos(turn), self.anatomy.fovea.1 + distance * sin(turn));
+        let centre = (
+            self.anatomy.fovea.0 + distance * cos(turn),
+            self.anatomy.fovea.1 + distance * sin(turn),
+        );
         self.cluster(centre, 0.06, 0.15, 6.0);
         // At least one lies within one disc diameter whatever the draws above gave.
         let r = self.random.range(0.006, 0.01);
@@ -171,14 +220,25 @@ impl Placer<'_> {
         let ring = self.random.chance(0.4);
         for _ in 0..self.number(mean) {
             let turn = self.random.range(0.0, TAU);
-            let reach = spread * if ring { self.random.range(0.8, 1.1) } else { self.random.unit() };
+            let reach = spread
+                * if ring {
+                    self.random.range(0.8, 1.1)
+                } else {
+                    self.random.unit()
+                };
             let at = (centre.0 + reach * cos(turn), centre.1 + reach * sin(turn));
             if self.fits(at.0, at.1) && self.anatomy.fovea_distance(at.0, at.1) > off_macula {
                 let r = self.random.range(0.005, 0.015);
                 let squeeze = self.random.range(0.6, 1.0);
                 let angle = self.random.range(0.0, PI);
                 let strength = self.random.range(0.3, 0.85);
-                self.add(LesionKind::HardExudate, at, (r, r * squeeze), angle, strength);
+                self.add(
+                    LesionKind::HardExudate,
+                    at,
+                    (r, r * squeeze),
+                    angle,
+                    strength,
+                );
             }
         }
     }
@@ -190,7 +250,13 @@ impl Placer<'_> {
                 let squeeze = self.random.range(0.6, 0.9);
                 let angle = self.random.range(0.0, PI);
                 let strength = self.random.range(0.25, 0.6);
-                self.add(LesionKind::SoftExudate, at, (r, r * squeeze), angle, strength);
+                self.add(
+                    LesionKind::SoftExudate,
+                    at,
+                    (r, r * squeeze),
+                    angle,
+                    strength,
+                );
             }
         }
     }
@@ -200,7 +266,10 @@ impl Placer<'_> {
             let at = if self.random.chance(0.35) {
                 let turn = self.random.range(0.0, TAU);
                 let reach = self.anatomy.disc_radius * self.random.range(0.7, 1.1);
-                (self.anatomy.disc.0 + reach * cos(turn), self.anatomy.disc.1 + reach * sin(turn))
+                (
+                    self.anatomy.disc.0 + reach * cos(turn),
+                    self.anatomy.disc.1 + reach * sin(turn),
+                )
             } else {
                 match self.site(0.75, 1.5) {
                     Some(at) => at,
@@ -221,7 +290,10 @@ impl Placer<'_> {
         for _ in 0..self.random.count(2, 14) {
             let turn = self.random.range(0.0, TAU);
             let reach = 2.0 * self.anatomy.disc_radius * self.random.range(0.1, 1.3);
-            let at = (self.anatomy.fovea.0 + reach * cos(turn), self.anatomy.fovea.1 + reach * sin(turn));
+            let at = (
+                self.anatomy.fovea.0 + reach * cos(turn),
+                self.anatomy.fovea.1 + reach * sin(turn),
+            );
             if self.fits(at.0, at.1) {
                 let r = self.random.range(0.006, 0.014);
                 let strength = self.random.range(0.10, 0.45);
@@ -255,7 +327,11 @@ fn direction(dx: f64, dy: f64) -> f64 {
     let (mut low, mut high) = (0.0, PI);
     for _ in 0..40 {
         let mid = 0.5 * (low + high);
-        if dx * sin(mid) - dy * cos(mid) < 0.0 { low = mid } else { high = mid }
+        if dx * sin(mid) - dy * cos(mid) < 0.0 {
+            low = mid
+        } else {
+            high = mid
+        }
     }
     0.5 * (low + high)
 }
@@ -267,21 +343,32 @@ mod tests {
 
     #[test]
     fn lesions_follow_the_grade_and_edema_is_exact() {
-        let config = Config { patients: 200, ..Config::default() };
+        let config = Config {
+            patients: 200,
+            ..Config::default()
+        };
         for index in 0..config.images() {
             let case = cohort::case(&config, index);
             let anatomy = Anatomy::draw(&config, &case);
             let marks = place(&case, &anatomy);
             let has = |kind| marks.iter().any(|m| m.kind == kind);
-            assert_eq!(has(LesionKind::Microaneurysm), case.grade >= 1, "eye {index}");
+            assert_eq!(
+                has(LesionKind::Microaneurysm),
+                case.grade >= 1,
+                "eye {index}"
+            );
             assert_eq!(has(LesionKind::Haemorrhage), case.grade >= 2);
             assert_eq!(has(LesionKind::Neovascularisation), case.grade >= 4);
-            let near = marks
-                .iter()
-                .any(|m| m.kind == LesionKind::HardExudate && anatomy.fovea_distance(m.x, m.y) <= 1.0);
+            let near = marks.iter().any(|m| {
+                m.kind == LesionKind::HardExudate && anatomy.fovea_distance(m.x, m.y) <= 1.0
+            });
             assert_eq!(near, case.edema, "eye {index}");
             for mark in &marks {
-                assert!((0.0..=1.0).contains(&mark.strength) && mark.short > 0.0 && mark.short <= mark.long);
+                assert!(
+                    (0.0..=1.0).contains(&mark.strength)
+                        && mark.short > 0.0
+                        && mark.short <= mark.long
+                );
                 assert!(anatomy.visible(mark.x, mark.y, 0.0), "eye {index} {mark:?}");
             }
         }
@@ -290,7 +377,10 @@ mod tests {
     #[test]
     fn direction_is_the_arc_tangent_modulo_pi() {
         for (dx, dy) in [(1.0, 1.0), (-1.0, 2.0), (-3.0, -0.5), (0.2, -5.0)] {
-            let (a, b) = (direction(dx, dy), f64::atan2(dy, dx).rem_euclid(std::f64::consts::PI));
+            let (a, b) = (
+                direction(dx, dy),
+                f64::atan2(dy, dx).rem_euclid(std::f64::consts::PI),
+            );
             assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
     }

@@ -37,7 +37,11 @@ pub const GENERATOR_VERSION: u32 = 1;
 /// # Panics
 /// When `index` is not below [`Config::images`] or the config does not pass [`Config::check`].
 pub fn generate(config: &Config, index: u32) -> Eye {
-    assert!(index < config.images(), "index {index} out of {} images", config.images());
+    assert!(
+        index < config.images(),
+        "index {index} out of {} images",
+        config.images()
+    );
     if let Err(error) = config.check() {
         panic!("{error}");
     }
@@ -46,5 +50,8 @@ pub fn generate(config: &Config, index: u32) -> Eye {
     let tree = vessels::draw(&case, &anatomy);
     let marks = lesions::place(&case, &anatomy);
     let rgb = render::render(&case, &anatomy, &tree, &marks);
-    Eye { rgb, truth: truth::assemble(config, &case, &anatomy, &marks) }
+    Eye {
+        rgb,
+        truth: truth::assemble(config, &case, &anatomy, &marks),
+    }
 }

@@ -44,7 +44,10 @@ pub fn exp(x: f64) -> f64 {
     let x = x.min(700.0);
     let k = (x / LN_2).round();
     let r = x - k * LN_2;
-    let series = INVERSE.iter().rev().fold(1.0, |sum, inverse| 1.0 + sum * (r * inverse));
+    let series = INVERSE
+        .iter()
+        .rev()
+        .fold(1.0, |sum, inverse| 1.0 + sum * (r * inverse));
     series * f64::from_bits(((1023 + k as i64) as u64) << 52)
 }
 
@@ -61,13 +64,17 @@ pub fn lerp(a: f64, b: f64, t: f64) -> f64 {
 
 fn sine_kernel(r: f64) -> f64 {
     let r2 = r * r;
-    let tail = [17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0].iter().fold(1.0, |sum, n| 1.0 - sum * r2 / (n * (n - 1.0)));
+    let tail = [17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0]
+        .iter()
+        .fold(1.0, |sum, n| 1.0 - sum * r2 / (n * (n - 1.0)));
     r * tail
 }
 
 fn cosine_kernel(r: f64) -> f64 {
     let r2 = r * r;
-    [16.0, 14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0].iter().fold(1.0, |sum, n| 1.0 - sum * r2 / (n * (n - 1.0)))
+    [16.0, 14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0]
+        .iter()
+        .fold(1.0, |sum, n| 1.0 - sum * r2 / (n * (n - 1.0)))
 }
 
 #[cfg(test)]
@@ -84,6 +91,13 @@ mod tests {
         }
         assert_eq!(exp(-1e9), 0.0);
         assert!(exp(1e9).is_finite());
-        assert_eq!((smoothstep(0.0, 1.0, -1.0), smoothstep(0.0, 1.0, 0.5), smoothstep(0.0, 1.0, 2.0)), (0.0, 0.5, 1.0));
+        assert_eq!(
+            (
+                smoothstep(0.0, 1.0, -1.0),
+                smoothstep(0.0, 1.0, 0.5),
+                smoothstep(0.0, 1.0, 2.0)
+            ),
+            (0.0, 0.5, 1.0)
+        );
     }
 }

@@ -20,9 +20,13 @@ pub fn mix(mut z: u64) -> u64 {
 impl Random {
     /// The stream named by a seed and a path of numbers.
     pub fn stream(seed: u64, path: &[u64]) -> Self {
-        let state = path.iter().fold(mix(seed ^ 0x5851_F42D_4C95_7F2D), |state, &part| {
-            mix(state.wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_add(part.wrapping_mul(0xD134_2543_DE82_EF95)))
-        });
+        let state = path
+            .iter()
+            .fold(mix(seed ^ 0x5851_F42D_4C95_7F2D), |state, &part| {
+                mix(state
+                    .wrapping_add(0x9E37_79B9_7F4A_7C15)
+                    .wrapping_add(part.wrapping_mul(0xD134_2543_DE82_EF95)))
+            });
         Self { state }
     }
 
@@ -61,7 +65,8 @@ impl Random {
     /// Bell-shaped noise for pixels, mean 0, variance 1, within [-3.5, 3.5]: the sum of four 16-bit uniforms out of one draw.
     pub fn grain(&mut self) -> f64 {
         let bits = self.bits();
-        let sum = (bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48);
+        let sum =
+            (bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48);
         (sum as f64 * (1.0 / 65_535.0) - 2.0) * 1.732_050_807_568_877_2
     }
 
@@ -94,7 +99,10 @@ mod tests {
         let normals: Vec<f64> = (0..n).map(|_| random.normal()).collect();
         let mean = normals.iter().sum::<f64>() / f64::from(n);
         let variance = normals.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / f64::from(n);
-        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
+        assert!(
+            mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05,
+            "{mean} {variance}"
+        );
         let grains: Vec<f64> = (0..n).map(|_| random.grain()).collect();
         let variance = grains.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
         assert!((variance - 1.0).abs() < 0.03, "{variance}");
@@ -108,7 +116,13 @@ mod tests {
     #[test]
     fn streams_differ_by_each_part_of_their_name() {
         let first = |seed, path: &[u64]| Random::stream(seed, path).bits();
-        let all = [first(1, &[1, 2]), first(1, &[2, 1]), first(2, &[1, 2]), first(1, &[1]), first(1, &[1, 2, 0])];
+        let all = [
+            first(1, &[1, 2]),
+            first(1, &[2, 1]),
+            first(2, &[1, 2]),
+            first(1, &[1]),
+            first(1, &[1, 2, 0]),
+        ];
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());
     }

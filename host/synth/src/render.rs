@@ -49,7 +49,13 @@ pub fn render(case: &Case, anatomy: &Anatomy, tree: &Tree, marks: &[Mark]) -> Ve
 
 fn stamp(anatomy: &Anatomy, marks: &[Mark]) -> Lesions {
     let layer = || Layer::new(anatomy.size);
-    let mut all = Lesions { blood: layer(), yellow: layer(), pale: layer(), drusen: layer(), speck: layer() };
+    let mut all = Lesions {
+        blood: layer(),
+        yellow: layer(),
+        pale: layer(),
+        drusen: layer(),
+        speck: layer(),
+    };
     for mark in marks {
         let (target, softness) = match mark.kind {
             LesionKind::Microaneurysm | LesionKind::Haemorrhage => (&mut all.blood, 0.35),
@@ -71,15 +77,26 @@ fn stamp(anatomy: &Anatomy, marks: &[Mark]) -> Lesions {
 fn blob(layer: &mut Layer, mark: &Mark, softness: f64) {
     let (s, c) = (sin(mark.angle), cos(mark.angle));
     let mut random = Random::stream(mark.outline, &[]);
-    let ragged = if mark.kind == LesionKind::Haemorrhage { 0.22 } else { 0.08 };
+    let ragged = if mark.kind == LesionKind::Haemorrhage {
+        0.22
+    } else {
+        0.08
+    };
     let (p, q) = (random.range(-ragged, ragged), random.range(-ragged, ragged));
     let edge = (softness * mark.short).max(0.5);
     layer.raise(mark.x, mark.y, mark.extent() + edge + 1.0, |x, y| {
         let (dx, dy) = (x - mark.x, y - mark.y);
-        let (u, v) = ((c * dx + s * dy) / mark.long, (c * dy - s * dx) / mark.short);
+        let (u, v) = (
+            (c * dx + s * dy) / mark.long,
+            (c * dy - s * dx) / mark.short,
+        );
         let r2 = u * u + v * v;
         // Waves of the outline, as polynomials of the direction: no angle needed.
-        let wave = if r2 > 1e-9 { (p * (u * u - v * v) + q * (2.0 * u * v) * (u - v) / r2.sqrt()) / r2 } else { 0.0 };
+        let wave = if r2 > 1e-9 {
+            (p * (u * u - v * v) + q * (2.0 * u * v) * (u - v) / r2.sqrt()) / r2
+        } else {
+            0.0
+        };
         let inside = (1.0 + wave - r2.sqrt()) * mark.short;
         mark.strength * smoothstep(-edge, edge, inside) * (2.0 * mark.short).min(1.0)
     });
@@ -96,27 +113,51 @@ fn tuft(layer: &mut Layer, mark: &Mark) {
         for _ in 0..random.count(6, 14) {
             heading += curl + random.range(-0.45, 0.45);
             let next = (at.0 + step * cos(heading), at.1 + step * sin(heading));
-            let far = ((next.0 - mark.x) * (next.0 - mark.x) + (next.1 - mark.y) * (next.1 - mark.y)).sqrt();
+            let far = ((next.0 - mark.x) * (next.0 - mark.x)
+                + (next.1 - mark.y) * (next.1 - mark.y))
+                .sqrt();
             if far > mark.long - 1.0 {
                 heading += 1.6;
                 continue;
             }
-            layer.stroke(Stroke { a: at, b: next, start: mark.long * 0.035, end: mark.long * 0.03 }, mark.strength);
+            layer.stroke(
+                Stroke {
+                    a: at,
+                    b: next,
+                    start: mark.long * 0.035,
+                    end: mark.long * 0.03,
+                },
+                mark.strength,
+            );
             at = next;
         }
     }
 }
 
-fn paint(case: &Case, anatomy: &Anatomy, tree: &Tree, lesions: &Lesions, random: &mut Random) -> [Vec<f64>; 3] {
+fn paint(
+    case: &Case,
+    anatomy: &Anatomy,
+    tree: &Tree,
+    lesions: &Lesions,
+    random: &mut Random,
+) -> [Vec<f64>; 3] {
     let size = anatomy.size;
     let r = anatomy.radius;
-    let mottle = [Noise::new(random, r * 0.35), Noise::new(random, r * 0.10), Noise::new(random, r * 0.035)];
+    let mottle = [
+        Noise::new(random, r * 0.35),
+        Noise::new(random, r * 0.10),
+        Noise::new(random, r * 0.035),
+    ];
     let mottling = random.range(0.6, 1.3);
     let cup_strength = (random.range(0.35, 0.95) * case.effect).min(1.0);
     let rim_glow = random.range(0.72, 1.0);
     let hue = random.range(-0.03, 0.03);
     let cup = Cup::of(case, anatomy);
-    let mut planes = [vec![0.0; size * size], vec![0.0; size * size], vec![0.0; size * size]];
+    let mut planes = [
+        vec![0.0; size * size],
+        vec![0.0; size * size],
+        vec![0.0; size * size],
+    ];
     for i in 0..size * size {
         let (x, y) = ((i % size) as f64, (i / size) as f64);
         if !anatomy.visible(x, y, -3.0) {
@@ -125,12 +166,24 @@ fn paint(case: &Case, anatomy: &Anatomy, tree: &Tree, lesions: &Lesions, random:
         let texture = mottling
             * (0.06 * mottle[0].at(x, y) + 0.04 * mottle[1].at(x, y) + 0.022 * mottle[2].at(x, y));
         let fovea = anatomy.fovea_distance(x, y);
-        let macula = if fovea < 3.0 { exp(-fovea * fovea / 0.55) } else { 0.0 };
+        let macula = if fovea < 3.0 {
+            exp(-fovea * fovea / 0.55)
+        } else {
+            0.0
+        };
         // Each exponential only where it shows: they are a third of the drawing's cost.
-        let pit = if fovea < 0.7 { exp(-fovea * fovea / 0.03) } else { 0.0 };
+        let pit = if fovea < 0.7 {
+            exp(-fovea * fovea / 0.03)
+        } else {
+            0.0
+        };
         let disc = anatomy.disc_distance(x, y);
         let rim = smoothstep(1.06, 0.94, disc) * rim_glow;
-        let halo = if disc < 7.0 { exp(-(disc - 1.0).max(0.0) * 1.6) * 0.08 } else { 0.0 };
+        let halo = if disc < 7.0 {
+            exp(-(disc - 1.0).max(0.0) * 1.6) * 0.08
+        } else {
+            0.0
+        };
         let hollow = cup.coverage(x, y) * cup_strength;
         // Vessels dive at the cup's edge: fainter on its floor.
         let dive = 1.0 - 0.55 * cup.coverage(x, y);
@@ -163,26 +216,52 @@ struct Cup {
 
 impl Cup {
     fn of(case: &Case, anatomy: &Anatomy) -> Self {
-        let half = (anatomy.disc_radius * anatomy.disc_aspect * case.cup_to_disc * 0.97, anatomy.disc_radius * case.cup_to_disc);
+        let half = (
+            anatomy.disc_radius * anatomy.disc_aspect * case.cup_to_disc * 0.97,
+            anatomy.disc_radius * case.cup_to_disc,
+        );
         let shift = 0.12 * (1.0 - case.cup_to_disc) * anatomy.disc_radius;
-        Self { centre: (anatomy.disc.0 + anatomy.temporal * shift, anatomy.disc.1), half }
+        Self {
+            centre: (anatomy.disc.0 + anatomy.temporal * shift, anatomy.disc.1),
+            half,
+        }
     }
 
     fn coverage(&self, x: f64, y: f64) -> f64 {
-        let (u, v) = ((x - self.centre.0) / self.half.0, (y - self.centre.1) / self.half.1);
+        let (u, v) = (
+            (x - self.centre.0) / self.half.0,
+            (y - self.centre.1) / self.half.1,
+        );
         let d = (u * u + v * v).sqrt();
         smoothstep(1.12, 0.88, d)
     }
 }
 
 // Camera: illumination, haze, blur, noise, field stop, quantisation.
-fn expose(case: &Case, anatomy: &Anatomy, planes: &mut [Vec<f64>; 3], random: &mut Random) -> Vec<u8> {
+fn expose(
+    case: &Case,
+    anatomy: &Anatomy,
+    planes: &mut [Vec<f64>; 3],
+    random: &mut Random,
+) -> Vec<u8> {
     let size = anatomy.size;
     let r = anatomy.radius;
     let poor = case.quality == Quality::Poor;
-    let gain = if poor { random.range(0.45, 0.72) } else { random.range(0.86, 1.08) };
-    let sigma = r * if poor { random.range(0.009, 0.018) } else { random.range(0.001, 0.0042) };
-    let haze = if poor { random.range(0.06, 0.16) } else { random.range(0.0, 0.03) };
+    let gain = if poor {
+        random.range(0.45, 0.72)
+    } else {
+        random.range(0.86, 1.08)
+    };
+    let sigma = r * if poor {
+        random.range(0.009, 0.018)
+    } else {
+        random.range(0.001, 0.0042)
+    };
+    let haze = if poor {
+        random.range(0.06, 0.16)
+    } else {
+        random.range(0.0, 0.03)
+    };
     // The ageing lens lets less blue and green through.
     let lens = (f64::from(case.age) - 45.0).max(0.0) / 45.0;
     let tint = [1.0, 1.0 - 0.08 * lens, 1.0 - 0.22 * lens];
@@ -211,7 +290,12 @@ fn expose(case: &Case, anatomy: &Anatomy, planes: &mut [Vec<f64>; 3], random: &m
         let common = grain * random.grain();
         for (channel, plane) in planes.iter().enumerate() {
             let own = 0.5 * grain * random.grain();
-            let value = lerp(plane[i] * light * tint[channel], [0.5, 0.42, 0.36][channel] * gain, haze) + common + own;
+            let value = lerp(
+                plane[i] * light * tint[channel],
+                [0.5, 0.42, 0.36][channel] * gain,
+                haze,
+            ) + common
+                + own;
             let value = value * stop + 0.009 + 0.2 * own;
             bytes.push((value.clamp(0.0, 1.0) * 255.0 + 0.5) as u8);
         }
@@ -228,7 +312,10 @@ mod tests {
         let mut sum = [0.0; 3];
         for dy in -reach..=reach {
             for dx in -reach..=reach {
-                let (px, py) = ((x as i32 + dx).clamp(0, size - 1), (y as i32 + dy).clamp(0, size - 1));
+                let (px, py) = (
+                    (x as i32 + dx).clamp(0, size - 1),
+                    (y as i32 + dy).clamp(0, size - 1),
+                );
                 for (channel, total) in sum.iter_mut().enumerate() {
                     *total += f64::from(eye.rgb[((py * size + px) * 3) as usize + channel]);
                 }
@@ -244,9 +331,23 @@ mod tests {
             let eye = generate(&config, index);
             let truth = &eye.truth;
             let (disc, fovea) = (mean(&eye, truth.disc, 6), mean(&eye, truth.fovea, 3));
-            let beside = mean(&eye, (truth.fovea.0 + 1.9 * (truth.fovea.0 - truth.disc.0).signum() * truth.disc_radius, truth.fovea.1), 6);
-            assert!(beside[0] > beside[1] && beside[1] > beside[2], "orange {index} {beside:?}");
-            assert!(disc[1] > beside[1] * 1.15, "disc {index} {disc:?} {beside:?}");
+            let beside = mean(
+                &eye,
+                (
+                    truth.fovea.0
+                        + 1.9 * (truth.fovea.0 - truth.disc.0).signum() * truth.disc_radius,
+                    truth.fovea.1,
+                ),
+                6,
+            );
+            assert!(
+                beside[0] > beside[1] && beside[1] > beside[2],
+                "orange {index} {beside:?}"
+            );
+            assert!(
+                disc[1] > beside[1] * 1.15,
+                "disc {index} {disc:?} {beside:?}"
+            );
             assert!(fovea[1] < beside[1], "fovea {index} {fovea:?} {beside:?}");
             assert!(mean(&eye, (3.0, 3.0), 2).iter().all(|v| *v < 8.0));
         }

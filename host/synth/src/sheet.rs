@@ -19,9 +19,21 @@ pub struct Picture {
 /// # Panics
 /// When eyes differ in size or `columns` or `shrink` is 0.
 pub fn contact_sheet(eyes: &[Eye], columns: u32, shrink: u32) -> Picture {
-    assert!(columns > 0 && shrink > 0, "columns and shrink must not be 0");
-    let Some(first) = eyes.first() else { return Picture { width: 0, height: 0, rgb: Vec::new() } };
-    let (source, cell) = (first.truth.width as usize, (first.truth.width / shrink) as usize);
+    assert!(
+        columns > 0 && shrink > 0,
+        "columns and shrink must not be 0"
+    );
+    let Some(first) = eyes.first() else {
+        return Picture {
+            width: 0,
+            height: 0,
+            rgb: Vec::new(),
+        };
+    };
+    let (source, cell) = (
+        first.truth.width as usize,
+        (first.truth.width / shrink) as usize,
+    );
     let columns = (columns as usize).min(eyes.len());
     let rows = eyes.len().div_ceil(columns);
     let width = columns * cell;
@@ -39,12 +51,17 @@ pub fn contact_sheet(eyes: &[Eye], columns: u32, shrink: u32) -> Picture {
                             usize::from(eye.rgb[(sy * source + sx) * 3 + channel])
                         })
                         .sum();
-                    rgb[((top + y) * width + left + x) * 3 + channel] = ((sum + factor * factor / 2) / (factor * factor)) as u8;
+                    rgb[((top + y) * width + left + x) * 3 + channel] =
+                        ((sum + factor * factor / 2) / (factor * factor)) as u8;
                 }
             }
         }
     }
-    Picture { width: width as u32, height: (rows * cell) as u32, rgb }
+    Picture {
+        width: width as u32,
+        height: (rows * cell) as u32,
+        rgb,
+    }
 }
 
 /// Encodes as PNG, 8-bit RGB, quickly rather than small.
@@ -67,10 +84,16 @@ mod tests {
 
     #[test]
     fn sheet_has_a_cell_for_each_eye() {
-        let config = Config { size: 64, ..Config::default() };
+        let config = Config {
+            size: 64,
+            ..Config::default()
+        };
         let eyes: Vec<_> = (0..5).map(|i| generate(&config, i)).collect();
         let sheet = contact_sheet(&eyes, 3, 2);
-        assert_eq!((sheet.width, sheet.height, sheet.rgb.len()), (96, 64, 96 * 64 * 3));
+        assert_eq!(
+            (sheet.width, sheet.height, sheet.rgb.len()),
+            (96, 64, 96 * 64 * 3)
+        );
         let pixel = |x: usize, y: usize| u32::from(sheet.rgb[(y * 96 + x) * 3]);
         // Centres are lit, the sixth cell is empty.
         assert!(pixel(16, 16) > 60 && pixel(48, 48) > 60 && pixel(80, 48) == 0);
@@ -79,9 +102,17 @@ mod tests {
 
     #[test]
     fn png_holds_the_pixels() {
-        let eye = generate(&Config { size: 64, ..Config::default() }, 0);
+        let eye = generate(
+            &Config {
+                size: 64,
+                ..Config::default()
+            },
+            0,
+        );
         let bytes = encode_png(64, 64, &eye.rgb).unwrap();
-        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
+            .read_info()
+            .unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut pixels).unwrap();
         assert_eq!(pixels, eye.rgb);

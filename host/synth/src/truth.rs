@@ -144,7 +144,12 @@ pub struct Truth {
     pub height: u32,
 }
 
-pub(crate) fn assemble(config: &Config, case: &Case, anatomy: &Anatomy, marks: &[crate::lesions::Mark]) -> Truth {
+pub(crate) fn assemble(
+    config: &Config,
+    case: &Case,
+    anatomy: &Anatomy,
+    marks: &[crate::lesions::Mark],
+) -> Truth {
     Truth {
         name: case.name.clone(),
         patient: case.patient,
@@ -162,7 +167,15 @@ pub(crate) fn assemble(config: &Config, case: &Case, anatomy: &Anatomy, marks: &
         fovea: anatomy.fovea,
         field: anatomy.field,
         field_radius: anatomy.radius,
-        lesions: marks.iter().map(|mark| Lesion { kind: mark.kind, x: mark.x, y: mark.y, radius: mark.extent() }).collect(),
+        lesions: marks
+            .iter()
+            .map(|mark| Lesion {
+                kind: mark.kind,
+                x: mark.x,
+                y: mark.y,
+                radius: mark.extent(),
+            })
+            .collect(),
         width: config.size,
         height: config.size,
     }

@@ -22,18 +22,30 @@ const FOVEA_CLEARANCE: f64 = 0.42;
 /// Grows and draws the tree.
 pub fn draw(case: &Case, anatomy: &Anatomy) -> Tree {
     let mut random = case.stream(20);
-    let mut tree = Tree { artery: Layer::new(anatomy.size), vein: Layer::new(anatomy.size) };
+    let mut tree = Tree {
+        artery: Layer::new(anatomy.size),
+        vein: Layer::new(anatomy.size),
+    };
     // Vessels narrow with age; the vein is a fourth wider than its artery.
     let width = anatomy.radius * 0.0125 * (1.0 - 0.003 * (f64::from(case.age) - 50.0));
     for up in [-1.0, 1.0] {
         for (vein, offset) in [(false, -0.10), (true, 0.12)] {
             let half = width * if vein { 1.2 } else { 0.85 } * random.range(0.92, 1.08);
-            let layer = if vein { &mut tree.vein } else { &mut tree.artery };
+            let layer = if vein {
+                &mut tree.vein
+            } else {
+                &mut tree.artery
+            };
             let reach = random.range(1.75, 2.15) + offset;
-            trunk(layer, anatomy, &mut random, half, |t| temporal_guide(t, up, reach, offset));
+            trunk(layer, anatomy, &mut random, half, |t| {
+                temporal_guide(t, up, reach, offset)
+            });
             let spread = random.range(0.75, 1.3) + 2.0 * offset;
             trunk(layer, anatomy, &mut random, half * 0.72, |t| {
-                (-0.12 - 2.6 * t + offset * 0.4, up * (0.1 + spread * (2.0 * t - 0.7 * t * t)))
+                (
+                    -0.12 - 2.6 * t + offset * 0.4,
+                    up * (0.1 + spread * (2.0 * t - 0.7 * t * t)),
+                )
             });
         }
     }
@@ -44,25 +56,52 @@ pub fn draw(case: &Case, anatomy: &Anatomy) -> Tree {
 fn temporal_guide(t: f64, up: f64, reach: f64, offset: f64) -> (f64, f64) {
     let along = 5.4 * t * (0.32 + 0.68 * t) - 0.08 + offset * 0.3;
     let rise = 1.0 - (1.0 - t) * (1.0 - t) * (1.0 - t);
-    let fall = if t > 0.62 { 0.9 * (t - 0.62) * (t - 0.62) / 0.1444 } else { 0.0 };
+    let fall = if t > 0.62 {
+        0.9 * (t - 0.62) * (t - 0.62) / 0.1444
+    } else {
+        0.0
+    };
     (along, up * (0.12 + reach * (rise - 0.55 * fall)))
 }
 
-fn trunk(layer: &mut Layer, anatomy: &Anatomy, random: &mut Random, half: f64, guide: impl Fn(f64) -> (f64, f64)) {
+fn trunk(
+    layer: &mut Layer,
+    anatomy: &Anatomy,
+    random: &mut Random,
+    half: f64,
+    guide: impl Fn(f64) -> (f64, f64),
+) {
     let steps = 90_u32;
     // The tortuosity of a vessel: two slow waves of its own.
-    let (phase, tempo, sway) = (random.range(0.0, TAU), random.range(9.0, 16.0), random.range(0.02, 0.06));
+    let (phase, tempo, sway) = (
+        random.range(0.0, TAU),
+        random.range(9.0, 16.0),
+        random.range(0.02, 0.06),
+    );
     let point = |t: f64| {
         let (u, v) = guide(t);
-        let wave = sway * (t * 6.0).min(1.0) * (sin(phase + tempo * t) + 0.6 * sin(2.3 * phase + 2.1 * tempo * t));
+        let wave = sway
+            * (t * 6.0).min(1.0)
+            * (sin(phase + tempo * t) + 0.6 * sin(2.3 * phase + 2.1 * tempo * t));
         anatomy.beside_disc(u - wave * 0.4, v + wave)
     };
     let mut next_branch = random.range(0.06, 0.14);
     for step in 0..steps {
-        let (t0, t1) = (f64::from(step) / f64::from(steps), f64::from(step + 1) / f64::from(steps));
+        let (t0, t1) = (
+            f64::from(step) / f64::from(steps),
+            f64::from(step + 1) / f64::from(steps),
+        );
         let (a, b) = (point(t0), point(t1));
         let taper = |t: f64| half * (1.0 - 0.82 * t);
-        layer.stroke(Stroke { a, b, start: taper(t0), end: taper(t1) }, 1.0);
+        layer.stroke(
+            Stroke {
+                a,
+                b,
+                start: taper(t0),
+                end: taper(t1),
+            },
+            1.0,
+        );
         if !anatomy.visible(b.0, b.1, -4.0) {
             break;
         }
@@ -77,7 +116,10 @@ fn trunk(layer: &mut Layer, anatomy: &Anatomy, random: &mut Random, half: f64, g
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one recursive walk; a struct would be built for each step and read once")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one recursive walk; a struct would be built for each step and read once"
+)]
 fn branch(
     layer: &mut Layer,
     anatomy: &Anatomy,
@@ -102,20 +144,39 @@ fn branch(
             heading = unit(heading.0 + push * away.0, heading.1 + push * away.1);
         }
         let next = (at.0 + step * heading.0, at.1 + step * heading.1);
-        if anatomy.fovea_distance(next.0, next.1) < FOVEA_CLEARANCE || !anatomy.visible(next.0, next.1, -4.0) {
+        if anatomy.fovea_distance(next.0, next.1) < FOVEA_CLEARANCE
+            || !anatomy.visible(next.0, next.1, -4.0)
+        {
             return;
         }
         if k > 3 && anatomy.disc_distance(next.0, next.1) < 1.0 {
             return;
         }
         let taper = |k: u32| half * (1.0 - 0.6 * f64::from(k) / f64::from(steps.max(1)));
-        layer.stroke(Stroke { a: at, b: next, start: taper(k), end: taper(k + 1) }, 1.0);
+        layer.stroke(
+            Stroke {
+                a: at,
+                b: next,
+                start: taper(k),
+                end: taper(k + 1),
+            },
+            1.0,
+        );
         at = next;
         if depth > 0 && k > 2 && random.chance(0.075) {
             let side = if random.chance(0.5) { 1.0 } else { -1.0 };
             let fork = turn(heading, side * random.range(0.45, 0.9));
             let rest = length * (1.0 - f64::from(k) / f64::from(steps)) * random.range(0.5, 0.9);
-            branch(layer, anatomy, random, at, fork, taper(k) * 0.68, rest, depth - 1);
+            branch(
+                layer,
+                anatomy,
+                random,
+                at,
+                fork,
+                taper(k) * 0.68,
+                rest,
+                depth - 1,
+            );
         }
     }
 }
@@ -143,18 +204,25 @@ mod tests {
             let anatomy = Anatomy::draw(&config, &case);
             let tree = draw(&case, &anatomy);
             let covered = |x: f64, y: f64| {
-                let i = (y.round().clamp(0.0, 319.0) as usize) * 320 + x.round().clamp(0.0, 319.0) as usize;
+                let i = (y.round().clamp(0.0, 319.0) as usize) * 320
+                    + x.round().clamp(0.0, 319.0) as usize;
                 tree.artery.value[i].max(tree.vein.value[i])
             };
             let (fx, fy) = anatomy.fovea;
             let diameter = 2.0 * anatomy.disc_radius;
-            let up = (0..100).any(|k| covered(fx, fy - diameter * (1.0 + f64::from(k) * 0.015)) > 0.5);
-            let down = (0..100).any(|k| covered(fx, fy + diameter * (1.0 + f64::from(k) * 0.015)) > 0.5);
+            let up =
+                (0..100).any(|k| covered(fx, fy - diameter * (1.0 + f64::from(k) * 0.015)) > 0.5);
+            let down =
+                (0..100).any(|k| covered(fx, fy + diameter * (1.0 + f64::from(k) * 0.015)) > 0.5);
             assert!(up && down, "eye {index}");
             for k in -10..=10 {
-                assert!(covered(fx + f64::from(k) * 0.02 * diameter, fy) < 0.5, "eye {index}");
+                assert!(
+                    covered(fx + f64::from(k) * 0.02 * diameter, fy) < 0.5,
+                    "eye {index}"
+                );
             }
-            let share = tree.vein.value.iter().filter(|v| **v > 0.5).count() as f64 / (320.0 * 320.0);
+            let share =
+                tree.vein.value.iter().filter(|v| **v > 0.5).count() as f64 / (320.0 * 320.0);
             assert!((0.01..0.12).contains(&share), "{share}");
         }
     }

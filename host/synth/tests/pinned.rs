@@ -17,20 +17,41 @@ fn digest(config: &Config, indices: impl Iterator<Item = u32>) -> String {
 #[test]
 fn digest_of_the_default_is_pinned() {
     let config = Config::default();
-    assert_eq!((GENERATOR_VERSION, digest(&config, (0..240).step_by(7)).as_str()), (1, "d6c1df3d7cb58afe"));
-    let other = Config { seed: 7, size: 96, effect: 2.0, ..config };
+    assert_eq!(
+        (
+            GENERATOR_VERSION,
+            digest(&config, (0..240).step_by(7)).as_str()
+        ),
+        (1, "d6c1df3d7cb58afe")
+    );
+    let other = Config {
+        seed: 7,
+        size: 96,
+        effect: 2.0,
+        ..config
+    };
     assert_eq!(digest(&other, 0..20), "f50f62e3a9bbfa22");
 }
 
 #[test]
 fn access_is_random() {
-    let config = Config { size: 64, ..Config::default() };
+    let config = Config {
+        size: 64,
+        ..Config::default()
+    };
     let forward: Vec<_> = (0..10).map(|i| generate(&config, i).rgb).collect();
     for i in (0..10).rev() {
         assert_eq!(generate(&config, i).rgb, forward[i as usize], "eye {i}");
     }
-    let more = Config { patients: 500, ..config };
-    assert_eq!(generate(&more, 3).rgb, forward[3], "more patients do not change the first ones");
+    let more = Config {
+        patients: 500,
+        ..config
+    };
+    assert_eq!(
+        generate(&more, 3).rgb,
+        forward[3],
+        "more patients do not change the first ones"
+    );
 }
 
 proptest::proptest! {

@@ -68,35 +68,61 @@ mod tests {
 
     #[test]
     fn a_message_survives_the_frame() {
-        let message = FromWorker::Encoded { call: 7, rows: 1, dim: 2, values: vec![1.5, -0.0] };
+        let message = FromWorker::Encoded {
+            call: 7,
+            rows: 1,
+            dim: 2,
+            values: vec![1.5, -0.0],
+        };
         let mut bytes = Vec::new();
         write_frame(&mut bytes, &message).expect("memory takes it");
-        assert_eq!(read_frame::<FromWorker>(&mut bytes.as_slice()).expect("reads back"), message);
+        assert_eq!(
+            read_frame::<FromWorker>(&mut bytes.as_slice()).expect("reads back"),
+            message
+        );
     }
 
     #[test]
     fn a_cut_frame_and_a_closed_socket_differ() {
         let mut bytes = Vec::new();
         write_frame(&mut bytes, &ToWorker::Describe).expect("memory takes it");
-        write_frame(&mut bytes, &ToWorker::Open { options: "{}".into() }).expect("memory takes it");
+        write_frame(
+            &mut bytes,
+            &ToWorker::Open {
+                options: "{}".into(),
+            },
+        )
+        .expect("memory takes it");
         let mut whole = bytes.as_slice();
         read_frame::<ToWorker>(&mut whole).expect("first");
         read_frame::<ToWorker>(&mut whole).expect("second");
-        assert!(matches!(read_frame::<ToWorker>(&mut whole), Err(FrameError::Closed)));
+        assert!(matches!(
+            read_frame::<ToWorker>(&mut whole),
+            Err(FrameError::Closed)
+        ));
         let mut cut = &bytes[..bytes.len() - 1];
         read_frame::<ToWorker>(&mut cut).expect("first");
-        assert!(matches!(read_frame::<ToWorker>(&mut cut), Err(FrameError::Io(_))));
+        assert!(matches!(
+            read_frame::<ToWorker>(&mut cut),
+            Err(FrameError::Io(_))
+        ));
     }
 
     #[test]
     fn a_hostile_length_is_refused() {
         let mut bytes: &[u8] = &u32::MAX.to_le_bytes();
-        assert!(matches!(read_frame::<ToWorker>(&mut bytes), Err(FrameError::TooLarge(_))));
+        assert!(matches!(
+            read_frame::<ToWorker>(&mut bytes),
+            Err(FrameError::TooLarge(_))
+        ));
     }
 
     #[test]
     fn garbage_is_refused() {
         let mut bytes: &[u8] = &[2, 0, 0, 0, 0xff, 0xff];
-        assert!(matches!(read_frame::<ToWorker>(&mut bytes), Err(FrameError::Malformed(_))));
+        assert!(matches!(
+            read_frame::<ToWorker>(&mut bytes),
+            Err(FrameError::Malformed(_))
+        ));
     }
 }

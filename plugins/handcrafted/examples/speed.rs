@@ -5,9 +5,17 @@ use std::io::Write as _;
 use std::time::Instant;
 
 fn main() -> Result<(), String> {
-    let images: u32 = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(20);
-    let config = focus_synth::Config { size: 768, ..focus_synth::Config::default() };
-    let eyes: Vec<_> = (0..4).map(|i| focus_synth::generate(&config, i).rgb).collect();
+    let images: u32 = std::env::args()
+        .nth(1)
+        .and_then(|a| a.parse().ok())
+        .unwrap_or(20);
+    let config = focus_synth::Config {
+        size: 768,
+        ..focus_synth::Config::default()
+    };
+    let eyes: Vec<_> = (0..4)
+        .map(|i| focus_synth::generate(&config, i).rgb)
+        .collect();
     let mut fastest = f64::INFINITY;
     for i in 0..images {
         let start = Instant::now();
@@ -17,5 +25,10 @@ fn main() -> Result<(), String> {
             return Err("No features".to_owned());
         }
     }
-    writeln!(std::io::stdout(), "{:.1} images/s (fastest of {images})", 1.0 / fastest).map_err(|e| e.to_string())
+    writeln!(
+        std::io::stdout(),
+        "{:.1} images/s (fastest of {images})",
+        1.0 / fastest
+    )
+    .map_err(|e| e.to_string())
 }

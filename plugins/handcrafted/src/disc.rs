@@ -48,11 +48,20 @@ pub fn locate(frame: &Frame, line: &Plane) -> Landmarks {
     let disc = (best.1 * 4.0 + 1.5, best.2 * 4.0 + 1.5);
     let centre = 0.5 * (SIDE as f32 - 1.0);
     let toward = if disc.0 > centre { -1.0 } else { 1.0 };
-    Landmarks { disc, fovea: (disc.0 + toward * 5.0 * DISC_RADIUS, disc.1 + 0.6 * DISC_RADIUS) }
+    Landmarks {
+        disc,
+        fovea: (
+            disc.0 + toward * 5.0 * DISC_RADIUS,
+            disc.1 + 0.6 * DISC_RADIUS,
+        ),
+    }
 }
 
 fn local_mean(plane: &Plane, mask: &Plane, radius: usize) -> Plane {
     // Two passes of a square window: rounder than one.
     let weight = mask.window_sum(radius).window_sum(radius);
-    plane.window_sum(radius).window_sum(radius).zip(&weight, |sum, n| if n > 1.0 { sum / n } else { 0.0 })
+    plane
+        .window_sum(radius)
+        .window_sum(radius)
+        .zip(&weight, |sum, n| if n > 1.0 { sum / n } else { 0.0 })
 }

@@ -3,8 +3,9 @@
 use crate::extract::analyse;
 use crate::scaling::{DIM, embed};
 use focus_plugin_sdk::{
-    Embeddings, Error, Family, Geometry, Group, Host, ImageBatch, ImageEncoder, InterfaceName, Model, ModelDescriptor,
-    OpenOptions, OpenedModel, PixelMode, PreprocessingCard, ResizeFilter, deny_unknown_settings, opened,
+    Embeddings, Error, Family, Geometry, Group, Host, ImageBatch, ImageEncoder, InterfaceName,
+    Model, ModelDescriptor, OpenOptions, OpenedModel, PixelMode, PreprocessingCard, ResizeFilter,
+    deny_unknown_settings, opened,
 };
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,7 +56,10 @@ pub fn descriptor() -> ModelDescriptor {
 /// Opens the model.
 pub fn open(options: &OpenOptions, _host: &Host) -> Result<Box<dyn Model>, Error> {
     deny_unknown_settings(options, &[])?;
-    Ok(Box::new(Handcrafted { opened: opened(&descriptor(), options), threads: options.threads.max(1) as usize }))
+    Ok(Box::new(Handcrafted {
+        opened: opened(&descriptor(), options),
+        threads: options.threads.max(1) as usize,
+    }))
 }
 
 struct Handcrafted {
@@ -84,7 +88,11 @@ impl ImageEncoder for Handcrafted {
 type Rows = Vec<(usize, Vec<f32>)>;
 
 // Each image is worked on by one thread alone, so that the number of threads cannot show in the values. `None` when cancelled.
-fn encode(images: &ImageBatch<'_>, threads: usize, cancelled: impl Fn() -> bool + Sync) -> Option<Vec<f32>> {
+fn encode(
+    images: &ImageBatch<'_>,
+    threads: usize,
+    cancelled: impl Fn() -> bool + Sync,
+) -> Option<Vec<f32>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut rows = Rows::new();
@@ -93,7 +101,10 @@ fn encode(images: &ImageBatch<'_>, threads: usize, cancelled: impl Fn() -> bool 
             if row >= images.used() {
                 return Some(rows);
             }
-            rows.push((row, embed(&analyse(images.image(row), images.width(), images.height()).features)));
+            rows.push((
+                row,
+                embed(&analyse(images.image(row), images.width(), images.height()).features),
+            ));
         }
         None
     };
@@ -104,11 +115,22 @@ fn encode(images: &ImageBatch<'_>, threads: usize, cancelled: impl Fn() -> bool 
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             // A panic goes on in the calling thread, where the plugin's barrier catches it.
-            workers.into_iter().map(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            workers
+                .into_iter()
+                .map(|w| {
+                    w.join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
         })
     };
     let mut values = vec![0.0; images.used() * DIM];
-    for (row, embedding) in parts.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten() {
+    for (row, embedding) in parts
+        .into_iter()
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+    {
         values[row * DIM..][..DIM].copy_from_slice(&embedding);
     }
     Some(values)
@@ -119,8 +141,13 @@ mod tests {
     use super::*;
 
     fn batch() -> Vec<u8> {
-        let config = focus_synth::Config { size: 128, ..focus_synth::Config::default() };
-        (0..5).flat_map(|i| focus_synth::generate(&config, i).rgb).collect()
+        let config = focus_synth::Config {
+            size: 128,
+            ..focus_synth::Config::default()
+        };
+        (0..5)
+            .flat_map(|i| focus_synth::generate(&config, i).rgb)
+            .collect()
     }
 
     #[test]
@@ -129,7 +156,11 @@ mod tests {
         let images = ImageBatch::new(&pixels, 128, 128, 5).unwrap();
         let one = encode(&images, 1, || false).unwrap();
         for threads in [2, 3, 64] {
-            assert_eq!(encode(&images, threads, || false).unwrap(), one, "{threads} threads");
+            assert_eq!(
+                encode(&images, threads, || false).unwrap(),
+                one,
+                "{threads} threads"
+            );
         }
         let alone = ImageBatch::new(images.image(3), 128, 128, 1).unwrap();
         assert_eq!(encode(&alone, 1, || false).unwrap(), one[3 * DIM..4 * DIM]);
@@ -141,14 +172,22 @@ mod tests {
         let pixels = batch();
         let images = ImageBatch::new(&pixels, 128, 128, 2).unwrap();
         assert_eq!(encode(&images, 2, || false).unwrap().len(), 2 * DIM);
-        assert_eq!(encode(&ImageBatch::new(&pixels, 128, 128, 0).unwrap(), 2, || false).unwrap().len(), 0);
+        assert_eq!(
+            encode(&ImageBatch::new(&pixels, 128, 128, 0).unwrap(), 2, || false)
+                .unwrap()
+                .len(),
+            0
+        );
         assert!(encode(&images, 2, || true).is_none());
     }
 
     #[test]
     fn the_card_says_what_it_is() {
         let card = descriptor();
-        assert_eq!((card.family, card.group, card.embedding_dim), (Family::Vm, Group::Baseline, Some(DIM as u32)));
+        assert_eq!(
+            (card.family, card.group, card.embedding_dim),
+            (Family::Vm, Group::Baseline, Some(DIM as u32))
+        );
         assert!(card.papers.iter().all(|paper| paper.contains("doi:")));
         assert!(card.weight_files.is_empty() && card.title.contains("IDRiD"));
     }

@@ -26,9 +26,20 @@ pub fn analyse(rgb: &[u8], width: usize, height: usize) -> Analysis {
     let (field, found) = fill(rgb, width, height, &mut sink);
     let middle = 0.5 * (frame::SIDE as f32 - 1.0);
     let scale = field.radius / frame::RADIUS;
-    let back = |(x, y): (f32, f32)| (field.centre.0 + (x - middle) * scale, field.centre.1 + (y - middle) * scale);
+    let back = |(x, y): (f32, f32)| {
+        (
+            field.centre.0 + (x - middle) * scale,
+            field.centre.1 + (y - middle) * scale,
+        )
+    };
     let (disc, fovea) = (back(found.disc), back(found.fovea));
-    Analysis { features: sink.values(), field: field.centre, radius: field.radius, disc, fovea }
+    Analysis {
+        features: sink.values(),
+        field: field.centre,
+        radius: field.radius,
+        disc,
+        fovea,
+    }
 }
 
 /// The raw features' names, in order.
@@ -38,8 +49,17 @@ pub fn names() -> Vec<String> {
     sink.names()
 }
 
-fn fill(rgb: &[u8], width: usize, height: usize, sink: &mut Sink) -> (field::Field, disc::Landmarks) {
-    assert!(width > 0 && height > 0 && rgb.len() == width * height * 3, "{} bytes for {width} x {height}", rgb.len());
+fn fill(
+    rgb: &[u8],
+    width: usize,
+    height: usize,
+    sink: &mut Sink,
+) -> (field::Field, disc::Landmarks) {
+    assert!(
+        width > 0 && height > 0 && rgb.len() == width * height * 3,
+        "{} bytes for {width} x {height}",
+        rgb.len()
+    );
     let field = field::detect(rgb, width, height);
     let frame = frame::Frame::new(rgb, width, height, &field);
     let landmarks = disc::locate(&frame, &feature::blob::vessels(&frame.contrast));

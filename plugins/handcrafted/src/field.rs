@@ -33,7 +33,9 @@ pub fn detect(rgb: &[u8], width: usize, height: usize) -> Field {
             by_row[y] += lit;
         }
     }
-    let (Some(columns), Some(rows)) = (extent(&by_column), extent(&by_row)) else { return whole };
+    let (Some(columns), Some(rows)) = (extent(&by_column), extent(&by_row)) else {
+        return whole;
+    };
     let (w, h) = (columns.1 - columns.0 + 1, rows.1 - rows.0 + 1);
     if w.min(h) * 3 < w.max(h) || w * 4 < width || h * 4 < height.min(width) {
         return whole;
@@ -67,7 +69,10 @@ fn lit_from(histogram: &[usize; 256], total: usize) -> usize {
 fn extent(counts: &[usize]) -> Option<(usize, usize)> {
     let most = counts.iter().copied().max().filter(|&most| most > 0)?;
     let enough = |&count: &usize| count * 8 >= most;
-    Some((counts.iter().position(enough)?, counts.iter().rposition(enough)?))
+    Some((
+        counts.iter().position(enough)?,
+        counts.iter().rposition(enough)?,
+    ))
 }
 
 #[cfg(test)]
@@ -88,7 +93,10 @@ mod tests {
     #[test]
     fn finds_a_circle_even_cropped() {
         let field = detect(&disc(300, 200, 140.0, 100.0, 110.0), 300, 200);
-        assert!((field.centre.0 - 140.0).abs() < 3.0 && (field.centre.1 - 100.0).abs() < 3.0, "{field:?}");
+        assert!(
+            (field.centre.0 - 140.0).abs() < 3.0 && (field.centre.1 - 100.0).abs() < 3.0,
+            "{field:?}"
+        );
         assert!((field.radius - 110.0).abs() < 4.0, "{field:?}");
         assert_eq!(field.rows, (0.0, 199.0));
     }
@@ -97,7 +105,11 @@ mod tests {
     fn falls_back_to_the_whole_picture() {
         for level in [0_u8, 255] {
             let field = detect(&vec![level; 40 * 30 * 3], 40, 30);
-            assert_eq!((field.columns, field.rows, field.radius), ((0.0, 39.0), (0.0, 29.0), 20.0), "{level}");
+            assert_eq!(
+                (field.columns, field.rows, field.radius),
+                ((0.0, 39.0), (0.0, 29.0), 20.0),
+                "{level}"
+            );
         }
         assert_eq!(detect(&[9, 9, 9], 1, 1).radius, 0.5);
         // A lit sliver is no field.

@@ -27,7 +27,11 @@ impl Frame {
     /// Resamples (bilinear) and normalises.
     pub fn new(rgb: &[u8], width: usize, height: usize, field: &Field) -> Self {
         let mut mask = Plane::new(SIDE, SIDE);
-        let mut planes = [Plane::new(SIDE, SIDE), Plane::new(SIDE, SIDE), Plane::new(SIDE, SIDE)];
+        let mut planes = [
+            Plane::new(SIDE, SIDE),
+            Plane::new(SIDE, SIDE),
+            Plane::new(SIDE, SIDE),
+        ];
         let scale = field.radius / RADIUS;
         let middle = 0.5 * (SIDE as f32 - 1.0);
         // The rim is left out: it is dark and blurred, and its edge would ring through every filter.
@@ -49,11 +53,19 @@ impl Frame {
             let y1 = (y0 + 1).min(height - 1);
             for (x, &(sx, x0, tx)) in columns.iter().enumerate() {
                 let (dx, dy) = (x as f32 - middle, y as f32 - middle);
-                if dx * dx + dy * dy > inner * inner || sx < field.columns.0 + margin || sx > field.columns.1 - margin {
+                if dx * dx + dy * dy > inner * inner
+                    || sx < field.columns.0 + margin
+                    || sx > field.columns.1 - margin
+                {
                     continue;
                 }
                 let x1 = (x0 + 1).min(width - 1);
-                let corner = [(y0 * width + x0) * 3, (y0 * width + x1) * 3, (y1 * width + x0) * 3, (y1 * width + x1) * 3];
+                let corner = [
+                    (y0 * width + x0) * 3,
+                    (y0 * width + x1) * 3,
+                    (y1 * width + x0) * 3,
+                    (y1 * width + x1) * 3,
+                ];
                 mask.value[y * SIDE + x] = 1.0;
                 for (channel, plane) in planes.iter_mut().enumerate() {
                     let [a, b, c, d] = corner.map(|i| f32::from(rgb[i + channel]));
@@ -63,10 +75,20 @@ impl Frame {
             }
         }
         let background = background(&planes[1], &mask);
-        let mut contrast = planes[1].zip(&background, |g, b| ((g - b) / (b + 8.0)).clamp(-1.0, 2.0));
-        contrast.value.iter_mut().zip(&mask.value).for_each(|(c, m)| *c *= m);
+        let mut contrast =
+            planes[1].zip(&background, |g, b| ((g - b) / (b + 8.0)).clamp(-1.0, 2.0));
+        contrast
+            .value
+            .iter_mut()
+            .zip(&mask.value)
+            .for_each(|(c, m)| *c *= m);
         let spread = spread(&contrast, &mask);
-        Self { rgb: planes, mask, contrast, spread }
+        Self {
+            rgb: planes,
+            mask,
+            contrast,
+            spread,
+        }
     }
 }
 
@@ -82,11 +104,17 @@ fn background(green: &Plane, mask: &Plane) -> Plane {
     let (g, m) = (green.halved().halved(), mask.halved().halved());
     let window = (0.13 * RADIUS / 4.0) as usize;
     let weight = m.window_sum(window);
-    let mean = |plane: &Plane| plane.window_sum(window).zip(&weight, |sum, n| if n > 0.01 { sum / n } else { 0.0 });
+    let mean = |plane: &Plane| {
+        plane
+            .window_sum(window)
+            .zip(&weight, |sum, n| if n > 0.01 { sum / n } else { 0.0 })
+    };
     let first = mean(&g);
     // Outside the field the mask has made both sums 0, inside it pixels on the rim are partly black already.
     let square = g.zip(&m, |g, m| if m > 0.0 { g * g / m } else { 0.0 });
-    let deviation = mean(&square).zip(&first, |square, mean| (square - mean * mean).max(0.0).sqrt());
+    let deviation = mean(&square).zip(&first, |square, mean| {
+        (square - mean * mean).max(0.0).sqrt()
+    });
     let mut clipped = g;
     for i in 0..clipped.value.len() {
         let (v, d) = (first.value[i], deviation.value[i]);
@@ -98,7 +126,9 @@ fn background(green: &Plane, mask: &Plane) -> Plane {
 // Bilinear enlargement of a smooth plane by four.
 fn enlarge(small: &Plane, width: usize, height: usize) -> Plane {
     let mut out = Plane::new(width, height);
-    let columns: Vec<(usize, f32)> = (0..width).map(|x| split((x as f32 - 1.5) / 4.0, small.width)).collect();
+    let columns: Vec<(usize, f32)> = (0..width)
+        .map(|x| split((x as f32 - 1.5) / 4.0, small.width))
+        .collect();
     for y in 0..height {
         let (y0, ty) = split((y as f32 - 1.5) / 4.0, small.height);
         let (a, b) = (small.row(y0), small.row((y0 + 1).min(small.height - 1)));
@@ -114,9 +144,24 @@ fn enlarge(small: &Plane, width: usize, height: usize) -> Plane {
 
 // Mean absolute contrast, with what lies beyond three times its first value clipped.
 fn spread(contrast: &Plane, mask: &Plane) -> f32 {
-    let area = mask.value.iter().map(|&m| f64::from(m)).sum::<f64>().max(1.0);
-    let first = contrast.value.iter().map(|v| f64::from(v.abs())).sum::<f64>() / area;
+    let area = mask
+        .value
+        .iter()
+        .map(|&m| f64::from(m))
+        .sum::<f64>()
+        .max(1.0);
+    let first = contrast
+        .value
+        .iter()
+        .map(|v| f64::from(v.abs()))
+        .sum::<f64>()
+        / area;
     let limit = 3.0 * first;
-    let second = contrast.value.iter().map(|v| f64::from(v.abs()).min(limit)).sum::<f64>() / area;
+    let second = contrast
+        .value
+        .iter()
+        .map(|v| f64::from(v.abs()).min(limit))
+        .sum::<f64>()
+        / area;
     (second as f32).max(0.004)
 }

@@ -34,10 +34,15 @@ impl Drop for Plane {
 fn take(size: usize) -> Vec<f32> {
     let found = SHELF.try_with(|shelf| {
         let mut shelf = shelf.borrow_mut();
-        let fit = (0..shelf.len()).filter(|&i| shelf[i].capacity() >= size).min_by_key(|&i| shelf[i].capacity());
+        let fit = (0..shelf.len())
+            .filter(|&i| shelf[i].capacity() >= size)
+            .min_by_key(|&i| shelf[i].capacity());
         fit.map(|i| shelf.swap_remove(i))
     });
-    let mut value = found.ok().flatten().unwrap_or_else(|| Vec::with_capacity(size));
+    let mut value = found
+        .ok()
+        .flatten()
+        .unwrap_or_else(|| Vec::with_capacity(size));
     value.clear();
     value
 }
@@ -46,7 +51,11 @@ impl Clone for Plane {
     fn clone(&self) -> Self {
         let mut value = take(self.value.len());
         value.extend_from_slice(&self.value);
-        Self { width: self.width, height: self.height, value }
+        Self {
+            width: self.width,
+            height: self.height,
+            value,
+        }
     }
 }
 
@@ -54,7 +63,11 @@ impl Plane {
     pub fn new(width: usize, height: usize) -> Self {
         let mut value = take(width * height);
         value.resize(width * height, 0.0);
-        Self { width, height, value }
+        Self {
+            width,
+            height,
+            value,
+        }
     }
 
     pub fn row(&self, y: usize) -> &[f32] {
@@ -65,7 +78,11 @@ impl Plane {
     pub fn zip(&self, other: &Self, f: impl Fn(f32, f32) -> f32) -> Self {
         let mut value = take(self.value.len());
         value.extend(self.value.iter().zip(&other.value).map(|(&a, &b)| f(a, b)));
-        Self { width: self.width, height: self.height, value }
+        Self {
+            width: self.width,
+            height: self.height,
+            value,
+        }
     }
 
     /// Half the size: means of blocks of four. An odd last row or column is left out.
@@ -85,7 +102,9 @@ impl Plane {
     /// Gaussian of `sigma` pixels, cut at three sigma; edges repeat.
     pub fn gaussian(&self, sigma: f32) -> Self {
         let radius = (3.0 * sigma).ceil().max(1.0) as usize;
-        let mut taps: Vec<f32> = (0..=radius).map(|i| (-0.5 * (i as f32 / sigma).powi(2)).exp()).collect();
+        let mut taps: Vec<f32> = (0..=radius)
+            .map(|i| (-0.5 * (i as f32 / sigma).powi(2)).exp())
+            .collect();
         let sum = taps[0] + 2.0 * taps[1..].iter().sum::<f32>();
         for tap in &mut taps {
             *tap /= sum;
@@ -109,7 +128,12 @@ impl Plane {
             let out = &mut down.value[y * self.width..][..self.width];
             accumulate(out, taps[0], across.row(y), None);
             for (i, &tap) in taps.iter().enumerate().skip(1) {
-                accumulate(out, tap, across.row(y.saturating_sub(i)), Some(across.row((y + i).min(last))));
+                accumulate(
+                    out,
+                    tap,
+                    across.row(y.saturating_sub(i)),
+                    Some(across.row((y + i).min(last))),
+                );
             }
         }
         down
@@ -121,7 +145,10 @@ impl Plane {
         for y in 0..self.height {
             let row = self.row(y);
             let out = &mut across.value[y * self.width..][..self.width];
-            let mut sum: f64 = row[..radius.min(self.width)].iter().map(|&v| f64::from(v)).sum();
+            let mut sum: f64 = row[..radius.min(self.width)]
+                .iter()
+                .map(|&v| f64::from(v))
+                .sum();
             for x in 0..self.width {
                 if x + radius < self.width {
                     sum += f64::from(row[x + radius]);
@@ -135,14 +162,20 @@ impl Plane {
         let mut down = Self::new(self.width, self.height);
         let mut sums = vec![0.0_f64; self.width];
         for y in 0..self.height.min(radius) {
-            sums.iter_mut().zip(across.row(y)).for_each(|(s, &v)| *s += f64::from(v));
+            sums.iter_mut()
+                .zip(across.row(y))
+                .for_each(|(s, &v)| *s += f64::from(v));
         }
         for y in 0..self.height {
             if y + radius < self.height {
-                sums.iter_mut().zip(across.row(y + radius)).for_each(|(s, &v)| *s += f64::from(v));
+                sums.iter_mut()
+                    .zip(across.row(y + radius))
+                    .for_each(|(s, &v)| *s += f64::from(v));
             }
             if y > radius {
-                sums.iter_mut().zip(across.row(y - radius - 1)).for_each(|(s, &v)| *s -= f64::from(v));
+                sums.iter_mut()
+                    .zip(across.row(y - radius - 1))
+                    .for_each(|(s, &v)| *s -= f64::from(v));
             }
             let out = &mut down.value[y * self.width..][..self.width];
             out.iter_mut().zip(&sums).for_each(|(o, &s)| *o = s as f32);
@@ -154,8 +187,15 @@ impl Plane {
 fn accumulate(out: &mut [f32], tap: f32, a: &[f32], b: Option<&[f32]>) {
     let n = out.len();
     match b {
-        None => out.iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o += tap * a),
-        Some(b) => out.iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o += tap * (a + b)),
+        None => out
+            .iter_mut()
+            .zip(&a[..n])
+            .for_each(|(o, &a)| *o += tap * a),
+        Some(b) => out
+            .iter_mut()
+            .zip(&a[..n])
+            .zip(&b[..n])
+            .for_each(|((o, &a), &b)| *o += tap * (a + b)),
     }
 }
 
@@ -174,7 +214,11 @@ pub struct Curvature {
 /// round and long after Frangi et al. 1998). The border of one pixel is 0.
 pub fn curvature(plane: &Plane, sigma: f32) -> Curvature {
     let (w, h) = (plane.width, plane.height);
-    let mut out = Curvature { dark: Plane::new(w, h), bright: Plane::new(w, h), line: Plane::new(w, h) };
+    let mut out = Curvature {
+        dark: Plane::new(w, h),
+        bright: Plane::new(w, h),
+        line: Plane::new(w, h),
+    };
     if w < 3 || h < 3 {
         return out;
     }
@@ -215,18 +259,36 @@ mod tests {
 
     #[test]
     fn gaussian_keeps_constants_and_adds_variance() {
-        let flat = Plane { width: 9, height: 7, value: vec![3.0; 63] };
-        assert!(flat.gaussian(2.0).value.iter().all(|v| (v - 3.0).abs() < 1e-5));
+        let flat = Plane {
+            width: 9,
+            height: 7,
+            value: vec![3.0; 63],
+        };
+        assert!(
+            flat.gaussian(2.0)
+                .value
+                .iter()
+                .all(|v| (v - 3.0).abs() < 1e-5)
+        );
         let mut dot = Plane::new(61, 61);
         dot.value[30 * 61 + 30] = 1.0;
         let soft = dot.gaussian(2.5);
-        let variance: f32 = soft.value.iter().enumerate().map(|(i, v)| v * ((i % 61) as f32 - 30.0).powi(2)).sum();
+        let variance: f32 = soft
+            .value
+            .iter()
+            .enumerate()
+            .map(|(i, v)| v * ((i % 61) as f32 - 30.0).powi(2))
+            .sum();
         assert!((variance / 6.25 - 1.0).abs() < 0.05, "{variance}");
     }
 
     #[test]
     fn window_sum_is_the_plain_sum() {
-        let plane = Plane { width: 6, height: 5, value: (0..30_u8).map(f32::from).collect() };
+        let plane = Plane {
+            width: 6,
+            height: 5,
+            value: (0..30_u8).map(f32::from).collect(),
+        };
         let sums = plane.window_sum(2);
         for y in 0..5_usize {
             for x in 0..6_usize {
@@ -246,7 +308,11 @@ mod tests {
     fn curvature_tells_dark_bright_and_line_apart() {
         let centre = 20 * 41 + 20;
         let dark = curvature(&spot(-1.0), 3.0);
-        assert!(dark.dark.value[centre] > 0.5 && dark.bright.value[centre] == 0.0 && dark.line.value[centre] == 0.0);
+        assert!(
+            dark.dark.value[centre] > 0.5
+                && dark.bright.value[centre] == 0.0
+                && dark.line.value[centre] == 0.0
+        );
         let bright = curvature(&spot(1.0), 3.0);
         assert!(bright.bright.value[centre] > 0.5 && bright.dark.value[centre] == 0.0);
         let mut bar = Plane::new(41, 41);
@@ -256,6 +322,12 @@ mod tests {
         let line = curvature(&bar, 3.0);
         assert!(line.line.value[centre] > 0.5 && line.dark.value[centre] < 1e-4);
         // Too small to have curvature.
-        assert!(curvature(&Plane::new(2, 2), 1.0).dark.value.iter().all(|v| *v == 0.0));
+        assert!(
+            curvature(&Plane::new(2, 2), 1.0)
+                .dark
+                .value
+                .iter()
+                .all(|v| *v == 0.0)
+        );
     }
 }

@@ -33,7 +33,11 @@ pub fn build(frame: &Frame, landmarks: &Landmarks) -> Vec<Level> {
             }
         };
         let smooth = plane.gaussian(SIGMA);
-        levels.push(Level { smooth, plane, zones: Zones::new(&mask, landmarks, level, 3) });
+        levels.push(Level {
+            smooth,
+            plane,
+            zones: Zones::new(&mask, landmarks, level, 3),
+        });
     }
     levels
 }

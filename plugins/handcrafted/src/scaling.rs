@@ -15,7 +15,10 @@ pub const DIM: usize = TABLE.len();
 /// When the number of features is not [`DIM`].
 pub fn embed(raw: &[f32]) -> Vec<f32> {
     assert_eq!(raw.len(), DIM, "features and constants differ in number");
-    raw.iter().zip(&TABLE).map(|(value, (_, centre, half))| ((value - centre) / (2.0 * half)).tanh()).collect()
+    raw.iter()
+        .zip(&TABLE)
+        .map(|(value, (_, centre, half))| ((value - centre) / (2.0 * half)).tanh())
+        .collect()
 }
 
 #[cfg(test)]

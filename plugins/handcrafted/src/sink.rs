@@ -10,12 +10,16 @@ pub struct Sink {
 
 impl Sink {
     pub fn new(named: bool) -> Self {
-        Self { values: Vec::with_capacity(512), names: named.then(Vec::new) }
+        Self {
+            values: Vec::with_capacity(512),
+            names: named.then(Vec::new),
+        }
     }
 
     /// Adds one feature. Whatever arithmetic gave, what is kept is finite.
     pub fn push(&mut self, name: Arguments<'_>, value: f32) {
-        self.values.push(if value.is_finite() { value } else { 0.0 });
+        self.values
+            .push(if value.is_finite() { value } else { 0.0 });
         if let Some(names) = &mut self.names {
             names.push(name.to_string());
         }

@@ -32,13 +32,21 @@ impl Zones {
         let full = ((2 * border + 1) * (2 * border + 1)) as f32 - 0.5;
         let inside = mask.window_sum(border);
         let width = mask.width;
-        let near = |x: f32, y: f32, (cx, cy): (f32, f32), r: f32| (x - cx) * (x - cx) + (y - cy) * (y - cy) < r * r;
-        let mut zones = Self { zone: vec![Zone::Outside; mask.value.len()], area: [0.0; 2] };
+        let near = |x: f32, y: f32, (cx, cy): (f32, f32), r: f32| {
+            (x - cx) * (x - cx) + (y - cy) * (y - cy) < r * r
+        };
+        let mut zones = Self {
+            zone: vec![Zone::Outside; mask.value.len()],
+            area: [0.0; 2],
+        };
         for (i, zone) in zones.zone.iter_mut().enumerate() {
             if inside.value[i] < full {
                 continue;
             }
-            let (x, y) = (((i % width) as f32 + 0.5) * step - 0.5, ((i / width) as f32 + 0.5) * step - 0.5);
+            let (x, y) = (
+                ((i % width) as f32 + 0.5) * step - 0.5,
+                ((i / width) as f32 + 0.5) * step - 0.5,
+            );
             *zone = if near(x, y, landmarks.disc, 1.35 * DISC_RADIUS) {
                 Zone::Disc
             } else if near(x, y, landmarks.fovea, 2.6 * DISC_RADIUS) {

@@ -35,11 +35,23 @@ fn eye(spots: &[(f32, f32, f32, f32)]) -> Vec<u8> {
 }
 
 fn value(features: &[f32], name: &str) -> f32 {
-    features[names().iter().position(|n| n == name).unwrap_or_else(|| panic!("no feature {name}"))]
+    features[names()
+        .iter()
+        .position(|n| n == name)
+        .unwrap_or_else(|| panic!("no feature {name}"))]
 }
 
 fn spots(change: f32) -> Vec<(f32, f32, f32, f32)> {
-    (0..12).map(|i| (70.0 + 14.0 * i as f32, 230.0 + 9.0 * (i % 4) as f32, 3.0, change)).collect()
+    (0..12)
+        .map(|i| {
+            (
+                70.0 + 14.0 * i as f32,
+                230.0 + 9.0 * (i % 4) as f32,
+                3.0,
+                change,
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -55,28 +67,49 @@ fn dark_spots_raise_dark_features_and_bright_spots_bright_ones() {
         ("bright4.q0.004", &bright, &dark),
         ("area0.macula.bright0.13", &bright, &dark),
     ] {
-        let (before, with, without) = (value(&plain, name), value(raised, name), value(other, name));
+        let (before, with, without) =
+            (value(&plain, name), value(raised, name), value(other, name));
         assert!(with > before + 1.0, "{name}: {before} -> {with}");
         assert!(with > without + 0.5, "{name}: {with} against {without}");
     }
     // A vessel is no lesion: twelve spots outnumber what the lines leave.
-    assert!(value(&plain, "dark4.n0.045") < 2.5, "{}", value(&plain, "dark4.n0.045"));
+    assert!(
+        value(&plain, "dark4.n0.045") < 2.5,
+        "{}",
+        value(&plain, "dark4.n0.045")
+    );
 }
 
 #[test]
 fn a_larger_cup_widens_the_pale_centre() {
-    let config = Config { effect: 4.0, poor_quality: 0.0, ..Config::default() };
+    let config = Config {
+        effect: 4.0,
+        poor_quality: 0.0,
+        ..Config::default()
+    };
     let names = names();
-    let index = names.iter().position(|n| n == "nerve.blue.above0.65").unwrap();
+    let index = names
+        .iter()
+        .position(|n| n == "nerve.blue.above0.65")
+        .unwrap();
     let (mut small, mut large) = (Vec::new(), Vec::new());
     for i in 0..60 {
         let eye = generate(&config, i);
-        let bin = if eye.truth.gon { &mut large } else { &mut small };
+        let bin = if eye.truth.gon {
+            &mut large
+        } else {
+            &mut small
+        };
         bin.push(analyse(&eye.rgb, 320, 320).features[index]);
     }
     let mean = |v: &[f32]| v.iter().sum::<f32>() / v.len() as f32;
     assert!(small.len() > 10 && large.len() > 10);
-    assert!(mean(&large) > mean(&small) + 0.05, "{} {}", mean(&large), mean(&small));
+    assert!(
+        mean(&large) > mean(&small) + 0.05,
+        "{} {}",
+        mean(&large),
+        mean(&small)
+    );
 }
 
 #[test]
@@ -86,16 +119,26 @@ fn landmarks_of_drawn_eyes_are_found() {
     for i in 0..40 {
         let eye = generate(&config, i * 5);
         let (seen, truth) = (analyse(&eye.rgb, 320, 320), &eye.truth);
-        assert!((f64::from(seen.radius) - truth.field_radius).abs() < 0.04 * truth.field_radius, "eye {i}: {}", seen.radius);
-        let away = |(x, y): (f32, f32), (tx, ty): (f64, f64)| (f64::from(x) - tx).hypot(f64::from(y) - ty);
-        found += u32::from(away(seen.disc, truth.disc) < truth.disc_radius && away(seen.fovea, truth.fovea) < 2.0 * truth.disc_radius);
+        assert!(
+            (f64::from(seen.radius) - truth.field_radius).abs() < 0.04 * truth.field_radius,
+            "eye {i}: {}",
+            seen.radius
+        );
+        let away =
+            |(x, y): (f32, f32), (tx, ty): (f64, f64)| (f64::from(x) - tx).hypot(f64::from(y) - ty);
+        found += u32::from(
+            away(seen.disc, truth.disc) < truth.disc_radius
+                && away(seen.fovea, truth.fovea) < 2.0 * truth.disc_radius,
+        );
     }
     assert!(found >= 38, "{found} of 40");
 }
 
 #[test]
 fn awkward_pictures_give_finite_features() {
-    let checker: Vec<u8> = (0..64 * 64 * 3).map(|i| if (i / 3 + i / 192) % 2 == 0 { 255 } else { 0 }).collect();
+    let checker: Vec<u8> = (0..64 * 64 * 3)
+        .map(|i| if (i / 3 + i / 192) % 2 == 0 { 255 } else { 0 })
+        .collect();
     let mut dot = vec![0; 50 * 40 * 3];
     dot[3 * (20 * 50 + 25)] = 255;
     for (rgb, width, height) in [
@@ -112,7 +155,10 @@ fn awkward_pictures_give_finite_features() {
         assert!(features.iter().all(|v| v.is_finite()), "{width} x {height}");
         let embedding = embed(&features);
         let norm = embedding.iter().map(|v| v * v).sum::<f32>().sqrt();
-        assert!(norm > 0.1 && norm.is_finite(), "an embedding that cannot be normalised: {norm}");
+        assert!(
+            norm > 0.1 && norm.is_finite(),
+            "an embedding that cannot be normalised: {norm}"
+        );
     }
 }
 

@@ -34,7 +34,13 @@ fn probe(input: &MethodInput<'_>, spec: &ProbeSpec) -> Result<MethodOutput, Prob
     let scored = |embeddings: &[f32]| -> Result<Vec<Scored>, ProbeError> {
         let scores = fit.scores(embeddings)?;
         // The decision is the logit's: a probability of exactly one half may be a rounded larger one.
-        Ok(scores.iter().map(|s| Scored { score: s.probability, predicted: s.logit > 0.0 }).collect())
+        Ok(scores
+            .iter()
+            .map(|s| Scored {
+                score: s.probability,
+                predicted: s.logit > 0.0,
+            })
+            .collect())
     };
     Ok(MethodOutput {
         train: scored(input.train)?,

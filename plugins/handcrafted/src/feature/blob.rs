@@ -29,13 +29,18 @@ pub fn vessels(contrast: &Plane) -> Plane {
 pub fn extract(levels: &[Level], spread: f32, sink: &mut Sink) {
     for (index, level) in levels.iter().enumerate() {
         let zones = &level.zones;
-        let coarse = level.smooth.gaussian((SIGMAS[1] * SIGMAS[1] - SIGMAS[0] * SIGMAS[0]).sqrt());
+        let coarse = level
+            .smooth
+            .gaussian((SIGMAS[1] * SIGMAS[1] - SIGMAS[0] * SIGMAS[0]).sqrt());
         for (sigma, smooth) in SIGMAS.into_iter().zip([&level.smooth, &coarse]) {
             let Curvature { dark, bright, line } = curvature(smooth, sigma);
             let scale = sigma * (1_u32 << index) as f32;
             spots(&dark, zones, spread, &format!("dark{scale}"), sink);
             spots(&bright, zones, spread, &format!("bright{scale}"), sink);
-            sink.push(format_args!("line{scale}.q5"), tails(&line, zones, [0.05])[0].log2());
+            sink.push(
+                format_args!("line{scale}.q5"),
+                tails(&line, zones, [0.05])[0].log2(),
+            );
         }
         if index == 0 || index == 2 {
             areas(&coarse, zones, &format!("area{index}"), sink);
@@ -65,10 +70,16 @@ fn spots(response: &Plane, zones: &Zones, spread: f32, name: &str, sink: &mut Si
     });
     for k in 0..STEPS.len() {
         sink.push(format_args!("{name}.n{}", STEPS[k]), (1.0 + all[k]).log2());
-        sink.push(format_args!("{name}.macula.n{}", STEPS[k]), (1.0 + macula[k]).log2());
+        sink.push(
+            format_args!("{name}.macula.n{}", STEPS[k]),
+            (1.0 + macula[k]).log2(),
+        );
     }
     for k in 0..RELATIVE.len() {
-        sink.push(format_args!("{name}.z{}", RELATIVE[k]), (1.0 + relative[k]).log2());
+        sink.push(
+            format_args!("{name}.z{}", RELATIVE[k]),
+            (1.0 + relative[k]).log2(),
+        );
     }
     for (share, quantile) in TAILS.into_iter().zip(tails(response, zones, TAILS)) {
         sink.push(format_args!("{name}.q{share}"), quantile.log2());
@@ -139,7 +150,10 @@ fn areas(smooth: &Plane, zones: &Zones, name: &str, sink: &mut Sink) {
         for (sign, sign_name) in ["bright", "dark"].into_iter().enumerate() {
             for (k, &step) in AREA.iter().enumerate() {
                 let share = count[place][sign][k] / zones.area[place].max(1.0);
-                sink.push(format_args!("{name}.{place_name}.{sign_name}{step}"), (share + 3e-5).log2());
+                sink.push(
+                    format_args!("{name}.{place_name}.{sign_name}{step}"),
+                    (share + 3e-5).log2(),
+                );
             }
         }
     }
