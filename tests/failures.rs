@@ -145,7 +145,7 @@ fn unreadable_images_are_counted_by_kind_and_the_run_goes_on() {
     });
     spoil(1, &|file| std::fs::write(file, b"").expect("writes"));
     spoil(2, &|file| {
-        std::fs::write(file, b"<html>not found</html>").expect("writes")
+        std::fs::write(file, b"<html>not found</html>").expect("writes");
     });
     let out = place.run(&[
         "eval",

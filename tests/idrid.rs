@@ -4,6 +4,7 @@ use crate::support::{Place, arg, built, metric, report, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn photographs() -> Option<PathBuf> {
     let dir = root().join("../shared/data/idrid");
     if dir.is_dir() {

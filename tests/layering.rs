@@ -14,7 +14,7 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
             .to_owned();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
             files.extend(sources(&path));
-        } else if name.ends_with(".rs") {
+        } else if path.extension().is_some_and(|e| e == "rs") {
             let text = std::fs::read_to_string(&path).expect("text");
             files.push((path, text));
         }

@@ -120,7 +120,7 @@ fn finished_batches_are_not_repeated() {
         .spawn()
         .expect("starts");
     let log = place.path("run/answers/embeddings.log");
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let size = || std::fs::metadata(&log).map_or(0, |m| m.len());
     let wait = |more_than: u64| {
         while size() <= more_than && Instant::now() < deadline {

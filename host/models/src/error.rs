@@ -90,7 +90,7 @@ impl ModelError {
         match self {
             Self::Plugin { error, .. } => error.hint.clone(),
             Self::FailsOnBlack { error, .. } => Some(error.hint.clone().unwrap_or_else(|| {
-                "No image is to blame; try `--in-process` under a debugger, or the plugin's conformance check".into()
+                "No image is to blame; it is a fault of the plugin: its log shows with -vv, and `--in-process` lets a debugger in".into()
             })),
             Self::RestartsUsedUp { last, .. } => Some(match &last.hint {
                 Some(hint) => format!("{hint}\nA higher limit of restarts lets a run go on past more failing images"),

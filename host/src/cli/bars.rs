@@ -26,7 +26,7 @@ impl Bars {
 
 impl Progress for Bars {
     fn begin(&self, stage: &str, total: u64) {
-        *self.stage.borrow_mut() = stage.to_owned();
+        stage.clone_into(&mut self.stage.borrow_mut());
         if !self.speak || !self.terminal {
             return;
         }

@@ -29,6 +29,10 @@ impl Output {
     }
 
     /// Print a result. A closed pipe (`| head`) is no failure.
+    #[expect(
+        clippy::unused_self,
+        reason = "printing is the output's, whatever it looks at"
+    )]
     pub(crate) fn result(&self, text: &str) -> CommandResult {
         let mut stdout = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };

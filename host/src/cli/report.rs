@@ -5,7 +5,8 @@ use super::args::{Format, ReportArgs};
 use super::failure::{Code, Failure};
 use super::output::Output;
 use crate::report::{self, ReportError};
-use focus_store::RunView;
+use focus_store::{RunView, StoreError};
+use std::path::Path;
 
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> CommandResult {
     let run =
@@ -20,6 +21,20 @@ pub(crate) fn run(args: &ReportArgs, out: &Output) -> CommandResult {
     let text = report::render(&report, form)
         .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
     out.result(&text)
+}
+
+/// Open a run folder for reading.
+pub(super) fn open(folder: &Path) -> Result<RunView, Failure> {
+    RunView::open(folder).map_err(|error| {
+        let hint = match &error {
+            // The store's advice is for starting a run there.
+            StoreError::NotARun { .. } | StoreError::Io { .. } => {
+                Some("Give a folder that `eval` wrote: its last line names it".into())
+            }
+            other => other.hint(),
+        };
+        Failure::from_error(Code::Input, &error, hint)
+    })
 }
 
 pub(super) fn failure(error: ReportError) -> Failure {

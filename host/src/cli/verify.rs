@@ -7,9 +7,9 @@ use super::CommandResult;
 use super::args::VerifyArgs;
 use super::failure::{Code, Failure};
 use super::output::Output;
-use super::report::failure;
+use super::report::{failure, open};
 use crate::report;
-use focus_store::{Predictions, RunView};
+use focus_store::Predictions;
 use serde::Serialize;
 use std::process::ExitCode;
 

@@ -102,7 +102,7 @@ pub fn extract(
                 source,
                 cache,
                 &sender,
-            )
+            );
         });
         let mut batches = std::iter::from_fn(|| {
             loop {
@@ -130,7 +130,6 @@ pub fn extract(
         let mut sink = |answers: Vec<Answer>| Ok(state.borrow_mut().answered(answers)?);
         let encoded = encoder.encode_all(&mut batches, &mut sink);
         // Unblocks a producer that still has work when the encoder gave up.
-        drop(batches);
         drop(receiver);
         encoded
     });

@@ -68,7 +68,7 @@ fn failure(error: &ImageError) -> ImageFailure {
 /// What to prepare for a card; `None` for cards whose plugin resizes for itself.
 pub fn spec_of(card: &PreprocessingCard) -> Option<PrepareSpec> {
     use focus_images::{Geometry as G, ResizeFilter as F};
-    (card.mode == PixelMode::Resized).then(|| PrepareSpec {
+    (card.mode == PixelMode::Resized).then_some(PrepareSpec {
         width: card.width,
         height: card.height,
         geometry: match card.geometry {

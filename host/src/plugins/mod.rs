@@ -80,7 +80,8 @@ pub fn installed(folders: &Folders) -> Vec<PathBuf> {
             continue;
         };
         for file in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-            let is_dylib = file.extension().is_some_and(|e| e == "so") && name_of(&file) != "";
+            let is_dylib =
+                file.extension().is_some_and(|e| e == "so") && !name_of(&file).is_empty();
             let sealed = file.with_extension("toml").is_file();
             let known = found.iter().any(|other| name_of(other) == name_of(&file));
             if is_dylib && sealed && !known {

@@ -328,9 +328,9 @@ fn direction(dx: f64, dy: f64) -> f64 {
     for _ in 0..40 {
         let mid = 0.5 * (low + high);
         if dx * sin(mid) - dy * cos(mid) < 0.0 {
-            low = mid
+            low = mid;
         } else {
-            high = mid
+            high = mid;
         }
     }
     0.5 * (low + high)

@@ -9,7 +9,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 /// Advice that goes with every panic.
-const HINT: &str = "Retire this process: the model's state is unknown. The panic's own text is in the plugin's log";
+const HINT: &str = "A fault of the plugin, whose state is unknown from here on: its author needs the place named, and the plugin's log has the panic's own text";
 
 thread_local! {
     /// How many barriers are on this thread's stack.

@@ -47,7 +47,7 @@ pub fn extract(frame: &Frame, landmarks: &Landmarks, sink: &mut Sink) {
                 sums[zone]
                     .iter_mut()
                     .zip(pixel)
-                    .for_each(|(s, p)| *s += f64::from(p))
+                    .for_each(|(s, p)| *s += f64::from(p));
             };
             add(zone);
             if distance(landmarks.fovea) < 2.0 * DISC_RADIUS {
