@@ -24,8 +24,7 @@ struct Check {
 }
 
 pub(crate) fn run(args: &VerifyArgs, out: &Output) -> CommandResult {
-    let run =
-        RunView::open(&args.run).map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
+    let run = open(&args.run)?;
     let mut checks = Vec::new();
 
     let (_, rebuilt) = report::rebuild(&run)?;
