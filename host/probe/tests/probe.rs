@@ -6,6 +6,7 @@ mod suite {
     //! Themed modules of this one binary.
     mod behaviour;
     mod property;
+    mod real_embeddings;
     mod scikit_learn;
 
     use super::common;
