@@ -336,3 +336,6 @@ fn failed(wanted: &Wanted, failure: ImageFailure) -> AnswerRow {
         embedding: None,
     }
 }
+
+#[cfg(test)]
+mod tests;
