@@ -87,6 +87,11 @@ def jpegs():
     for name, sampling in (("444", "4:4:4"), ("422", "4:2:2"), ("420", "4:2:0")):
         for width, height in ((64, 48), (67, 41), (17, 1), (1, 19), (1, 1)):
             yield f"jpeg_{name}_{width}x{height}.jpg", saved(picture(width, height), "JPEG", quality=90, subsampling=sampling), {}
+    # Chroma rows of two and of three samples (libjpeg-turbo repeats the former and smooths the latter), and rows of several vectors.
+    for name, sampling in (("444", "4:4:4"), ("422", "4:2:2"), ("420", "4:2:0")):
+        for width, height in ((4, 6), (5, 7), (203, 131)):
+            yield f"jpeg_{name}_{width}x{height}.jpg", saved(picture(width, height), "JPEG", quality=75, subsampling=sampling), {}
+    yield "jpeg_progressive_422.jpg", saved(picture(131, 66), "JPEG", quality=75, subsampling="4:2:2", progressive=True), {}
     yield "jpeg_low_quality.jpg", saved(picture(61, 53), "JPEG", quality=20), {}
     yield "jpeg_progressive.jpg", saved(picture(67, 41), "JPEG", quality=85, progressive=True), {}
     yield "jpeg_progressive_grey.jpg", saved(picture(40, 33, "L"), "JPEG", progressive=True), {"mode": "grey"}
@@ -163,6 +168,20 @@ def prepared(files):
                     yield case | {"sha256": hashlib.sha256(result.tobytes()).hexdigest()}
 
 
+def prepared_from_planes(files):
+    """JPEGs of every chroma spacing, of odd and even sides, and some that are not left in planes; fewer targets each."""
+    for name, data in files.items():
+        if not name.startswith("jpeg") or name == "jpeg_cmyk.jpg" or "orientation" in name:
+            continue
+        image = decode(data)
+        # The last keeps the width, so that there is no horizontal pass.
+        for width, height in ((24, 24), (90, 11), (image.width, 5)):
+            for filter_ in ("bilinear", "bicubic"):
+                result = image.resize((width, height), FILTERS[filter_])
+                case = {"file": name, "width": width, "height": height, "geometry": {"kind": "squash"}, "filter": filter_}
+                yield case | {"sha256": hashlib.sha256(result.tobytes()).hexdigest()}
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     for old in OUT.iterdir():
@@ -177,7 +196,7 @@ def main():
             row |= {"width": image.width, "height": image.height, "sha256": hashlib.sha256(image.tobytes()).hexdigest()}
         rows.append(row)
     versions = {"pillow": PIL.__version__, "libjpeg-turbo": PIL.features.version("libjpeg_turbo")}
-    cases = list(prepared(files))
+    cases = [*prepared(files), *prepared_from_planes(files)]
     lines = lambda items: ",\n".join("  " + json.dumps(item) for item in items)
     text = f'{{\n "made_with": {json.dumps(versions)},\n "decoded": [\n{lines(rows)}\n ],\n "prepared": [\n{lines(cases)}\n ]\n}}\n'
     (OUT / "expected.json").write_text(text)

@@ -1,6 +1,6 @@
 //! Where a photograph lands in the final picture: the size it is resized to, the part kept, the black around it. Knows no files or decoders.
 
-use focus_resize::{ResizeError, Resizer, Scaling, Window};
+use focus_resize::{ResizeError, Resizer, Scaling, Window, YccPlanes};
 
 use crate::{Geometry, ImageError, PrepareSpec};
 
@@ -84,10 +84,33 @@ fn center(scaled: u32, wanted: u32, geometry: Geometry) -> (u32, u32, u32) {
     }
 }
 
-/// RGB pixels of the final size, from upright RGB pixels. `part` is room for a picture that does not fill the final one.
+/// Upright pixels, tightly packed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source<'a> {
+    /// Interleaved RGB.
+    Rgb(&'a [u8]),
+    /// A JPEG's planes.
+    Planes(YccPlanes<'a>),
+}
+
+impl Source<'_> {
+    fn resize(
+        self,
+        resizer: &mut Resizer,
+        scaling: &Scaling,
+        target: &mut [u8],
+    ) -> Result<(), ResizeError> {
+        match self {
+            Self::Rgb(pixels) => resizer.resize(scaling, 3, pixels, target),
+            Self::Planes(planes) => resizer.resize_ycc(scaling, &planes, target),
+        }
+    }
+}
+
+/// RGB pixels of the final size. `part` is room for a picture that does not fill the final one.
 pub(crate) fn apply(
     spec: &PrepareSpec,
-    source: &[u8],
+    source: Source<'_>,
     size: (u32, u32),
     resizer: &mut Resizer,
     part: &mut Vec<u8>,
@@ -120,16 +143,16 @@ pub(crate) fn apply(
         Scaling::new(size, placement.scaled, spec.filter.into()).with_window(placement.window);
     let mut out = vec![0; length];
     if (placement.window.width, placement.window.height) == (spec.width, spec.height) {
-        resizer
-            .resize(&scaling, 3, source, &mut out)
+        source
+            .resize(resizer, &scaling, &mut out)
             .map_err(resize_refused)?;
         return Ok(out);
     }
     let row = placement.window.width as usize * 3;
     part.clear();
     part.resize(row * placement.window.height as usize, 0);
-    resizer
-        .resize(&scaling, 3, source, part)
+    source
+        .resize(resizer, &scaling, part)
         .map_err(resize_refused)?;
     let stride = spec.width as usize * 3;
     let lines = out.chunks_exact_mut(stride).skip(placement.at.1 as usize);
@@ -214,7 +237,14 @@ mod tests {
             filter: ResizeFilter::Box,
         };
         let mut part = Vec::new();
-        let error = apply(&spec, &[0; 3], (1, 1), &mut Resizer::new(), &mut part).unwrap_err();
+        let error = apply(
+            &spec,
+            Source::Rgb(&[0; 3]),
+            (1, 1),
+            &mut Resizer::new(),
+            &mut part,
+        )
+        .unwrap_err();
         assert_eq!(error.kind(), "geometry");
         let strip = PrepareSpec {
             width: 5,
@@ -223,9 +253,15 @@ mod tests {
             filter: ResizeFilter::Box,
         };
         assert_eq!(
-            apply(&strip, &[0; 6], (2, 1), &mut Resizer::new(), &mut part)
-                .unwrap_err()
-                .kind(),
+            apply(
+                &strip,
+                Source::Rgb(&[0; 6]),
+                (2, 1),
+                &mut Resizer::new(),
+                &mut part
+            )
+            .unwrap_err()
+            .kind(),
             "geometry"
         );
         let huge = PrepareSpec {
@@ -234,9 +270,15 @@ mod tests {
             ..spec
         };
         assert_eq!(
-            apply(&huge, &[0; 3], (1, 1), &mut Resizer::new(), &mut part)
-                .unwrap_err()
-                .kind(),
+            apply(
+                &huge,
+                Source::Rgb(&[0; 3]),
+                (1, 1),
+                &mut Resizer::new(),
+                &mut part
+            )
+            .unwrap_err()
+            .kind(),
             "geometry"
         );
     }

@@ -1,33 +1,42 @@
 //! JPEG through libjpeg-turbo, with its defaults (slow integer DCT, smooth chroma upsampling), which are Pillow's: the pixels are equal.
 //!
+//! Where a picture is only resized, it may be left in its planes: `focus-resize` then makes the same pixels a few rows at a time.
+//!
 //! Every warning of the library is an error: it warns where it has invented pixels. Knows no resizing.
 
-use turbojpeg::{Colorspace, Decompressor, Image, PixelFormat};
+use focus_resize::{Chroma, YccPlanes};
+use turbojpeg::{
+    Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, Subsamp, YuvImage,
+};
 
 use crate::orientation::Orientation;
 use crate::{DecodeNotes, ImageError, ImageFormat, Limits, SourceMode};
 
 const FORMAT: ImageFormat = ImageFormat::Jpeg;
 
-/// Decodes to RGB in `pixels`, as stored. `kept` is the library's instance, reused from one picture to the next.
-pub(crate) fn decode(
+/// A library that has read one file's header.
+struct Opened {
+    library: Decompressor,
+    header: DecompressHeader,
+    mode: SourceMode,
+}
+
+/// Takes the library out of `kept`: after an error the instance is dropped, so that nothing of a damaged file can reach the next one.
+fn open(
     kept: &mut Option<Decompressor>,
     bytes: &[u8],
     limits: &Limits,
-    pixels: &mut Vec<u8>,
-) -> Result<(DecodeNotes, Orientation), ImageError> {
-    // After an error the instance is dropped: nothing of a damaged file can reach the next one.
+) -> Result<Opened, ImageError> {
+    let start = |error: turbojpeg::Error| ImageError::Decoder {
+        reason: error.to_string(),
+    };
     let mut library = match kept.take() {
         Some(library) => library,
-        None => Decompressor::new().map_err(|error| ImageError::Decoder {
-            reason: error.to_string(),
-        })?,
+        None => Decompressor::new().map_err(start)?,
     };
     library
         .set_scan_limit(limits.max_jpeg_scans)
-        .map_err(|error| ImageError::Decoder {
-            reason: error.to_string(),
-        })?;
+        .map_err(start)?;
     let header = library
         .read_header(bytes)
         .map_err(|error| fault(&error, bytes))?;
@@ -50,33 +59,145 @@ pub(crate) fn decode(
             });
         }
     };
-    pixels.resize(width * height * 3, 0);
-    let image = Image {
-        pixels: &mut pixels[..],
-        width,
-        pitch: width * 3,
-        height,
-        format: PixelFormat::RGB,
-    };
-    library
-        .decompress(bytes, image)
-        .map_err(|error| fault(&error, bytes))?;
-    *kept = Some(library);
+    Ok(Opened {
+        library,
+        header,
+        mode,
+    })
+}
 
+impl Opened {
+    fn notes(&self, orientation: Orientation, remarks: Vec<String>) -> DecodeNotes {
+        DecodeNotes {
+            format: FORMAT,
+            stored_width: self.header.width as u32,
+            stored_height: self.header.height as u32,
+            orientation: orientation.value(),
+            mode: self.mode,
+            bits: 8,
+            alpha_composited: false,
+            translucent_pixels: 0,
+            remarks,
+        }
+    }
+
+    /// How chroma is spaced, where `focus-resize` can take the planes as they are.
+    fn planes(&self) -> Option<Chroma> {
+        let chroma = match self.header.subsamp {
+            Subsamp::None => Chroma::Full,
+            Subsamp::Sub2x1 => Chroma::HalfWidth,
+            Subsamp::Sub2x2 => Chroma::Quarter,
+            _ => return None,
+        };
+        let usual = self.mode == SourceMode::Ycbcr && !self.header.is_lossless;
+        let smooth = chroma == Chroma::Full || self.header.width.div_ceil(2) > 2;
+        (usual && smooth).then_some(chroma)
+    }
+}
+
+/// What `decode` left in the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Interleaved RGB.
+    Rgb,
+    /// Luma, blue difference and red difference, one plane behind the other.
+    Planes(Chroma),
+}
+
+/// Decodes into `pixels`, as stored. `kept` is the library's instance, reused from one picture to the next.
+///
+/// With `planes_will_do`, an upright picture of a usual kind is left in its planes, which is less work.
+pub(crate) fn decode(
+    kept: &mut Option<Decompressor>,
+    bytes: &[u8],
+    limits: &Limits,
+    pixels: &mut Vec<u8>,
+    planes_will_do: bool,
+) -> Result<(DecodeNotes, Orientation, Layout), ImageError> {
+    let mut opened = open(kept, bytes, limits)?;
     let mut remarks = Vec::new();
     let orientation = Orientation::of_jpeg(bytes, &mut remarks);
-    let notes = DecodeNotes {
-        format: FORMAT,
-        stored_width: width as u32,
-        stored_height: height as u32,
-        orientation: orientation.value(),
-        mode,
-        bits: 8,
-        alpha_composited: false,
-        translucent_pixels: 0,
-        remarks,
+    let (width, height) = (opened.header.width, opened.header.height);
+    let planes = opened
+        .planes()
+        .filter(|_| planes_will_do && orientation == Orientation::UPRIGHT);
+    let (decoded, layout) = if let Some(chroma) = planes {
+        let extent = Extent::new((width, height), chroma);
+        pixels.resize(extent.luma() + 2 * extent.difference(), 0);
+        let image = YuvImage {
+            pixels: &mut pixels[..],
+            width,
+            align: 1,
+            height,
+            subsamp: opened.header.subsamp,
+        };
+        (
+            opened.library.decompress_to_yuv(bytes, image),
+            Layout::Planes(chroma),
+        )
+    } else {
+        pixels.resize(width * height * 3, 0);
+        let image = Image {
+            pixels: &mut pixels[..],
+            width,
+            pitch: width * 3,
+            height,
+            format: PixelFormat::RGB,
+        };
+        (opened.library.decompress(bytes, image), Layout::Rgb)
     };
-    Ok((notes, orientation))
+    decoded.map_err(|error| fault(&error, bytes))?;
+    let notes = opened.notes(orientation, remarks);
+    *kept = Some(opened.library);
+    Ok((notes, orientation, layout))
+}
+
+/// Sides of a difference's plane in samples, and of luma's in those: the library rounds luma up to whole chroma samples.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    columns: usize,
+    rows: usize,
+    across: usize,
+    down: usize,
+}
+
+impl Extent {
+    fn new((width, height): (usize, usize), chroma: Chroma) -> Self {
+        let (across, down) = match chroma {
+            Chroma::Full => (1, 1),
+            Chroma::HalfWidth => (2, 1),
+            Chroma::Quarter => (2, 2),
+        };
+        Self {
+            columns: width.div_ceil(across),
+            rows: height.div_ceil(down),
+            across,
+            down,
+        }
+    }
+
+    fn difference(self) -> usize {
+        self.columns * self.rows
+    }
+
+    fn luma(self) -> usize {
+        self.difference() * self.across * self.down
+    }
+}
+
+/// The planes that `decode` left in `pixels`.
+pub(crate) fn planes(pixels: &[u8], size: (u32, u32), chroma: Chroma) -> YccPlanes<'_> {
+    let extent = Extent::new((size.0 as usize, size.1 as usize), chroma);
+    let (luma, differences) = pixels.split_at(extent.luma());
+    let (blue, red) = differences.split_at(extent.difference());
+    YccPlanes {
+        size,
+        chroma,
+        luma,
+        luma_stride: extent.columns * extent.across,
+        differences: [blue, red],
+        difference_stride: extent.columns,
+    }
 }
 
 /// The library gives its messages as text only.
@@ -132,3 +253,6 @@ fn is_cut(bytes: &[u8]) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests;

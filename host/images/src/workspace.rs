@@ -5,6 +5,8 @@ use std::fmt;
 
 use focus_resize::Resizer;
 
+use crate::geometry::Source;
+use crate::jpeg::Layout;
 use crate::orientation::Orientation;
 use crate::{
     DecodeNotes, ImageError, ImageFormat, Limits, PrepareSpec, RgbImage, format, geometry, jpeg,
@@ -46,7 +48,7 @@ impl Workspace {
         bytes: &[u8],
         limits: &Limits,
     ) -> Result<(RgbImage, DecodeNotes), ImageError> {
-        let (size, notes) = self.decode_upright(bytes, limits)?;
+        let (size, notes, _) = self.decode_upright(bytes, limits, false)?;
         let pixels = std::mem::take(&mut self.stored);
         self.trim();
         Ok((
@@ -66,8 +68,13 @@ impl Workspace {
         spec: &PrepareSpec,
         limits: &Limits,
     ) -> Result<(RgbImage, DecodeNotes), ImageError> {
-        let (size, notes) = self.decode_upright(bytes, limits)?;
-        let pixels = geometry::apply(spec, &self.stored, size, &mut self.resizer, &mut self.part)?;
+        let planes_will_do = self.resizer.prefers_planes();
+        let (size, notes, layout) = self.decode_upright(bytes, limits, planes_will_do)?;
+        let source = match layout {
+            Layout::Rgb => Source::Rgb(&self.stored),
+            Layout::Planes(chroma) => Source::Planes(jpeg::planes(&self.stored, size, chroma)),
+        };
+        let pixels = geometry::apply(spec, source, size, &mut self.resizer, &mut self.part)?;
         self.trim();
         Ok((
             RgbImage {
@@ -79,22 +86,33 @@ impl Workspace {
         ))
     }
 
-    /// Upright RGB in `self.stored`; returns width and height.
+    /// Upright pixels in `self.stored`, of the returned width and height: RGB, or with `planes_will_do` perhaps planes.
     fn decode_upright(
         &mut self,
         bytes: &[u8],
         limits: &Limits,
-    ) -> Result<((u32, u32), DecodeNotes), ImageError> {
-        let (notes, orientation) = match format::sniff(bytes)? {
-            ImageFormat::Jpeg => jpeg::decode(&mut self.jpeg, bytes, limits, &mut self.stored)?,
-            ImageFormat::Png => portable::decode(bytes, limits, &mut self.raw, &mut self.stored)?,
+        planes_will_do: bool,
+    ) -> Result<((u32, u32), DecodeNotes, Layout), ImageError> {
+        let (notes, orientation, layout) = match format::sniff(bytes)? {
+            ImageFormat::Jpeg => jpeg::decode(
+                &mut self.jpeg,
+                bytes,
+                limits,
+                &mut self.stored,
+                planes_will_do,
+            )?,
+            ImageFormat::Png => {
+                let (notes, orientation) =
+                    portable::decode(bytes, limits, &mut self.raw, &mut self.stored)?;
+                (notes, orientation, Layout::Rgb)
+            }
         };
         let mut size = (notes.stored_width, notes.stored_height);
         if orientation != Orientation::UPRIGHT {
             size = orientation.apply(&self.stored, size, &mut self.upright);
             std::mem::swap(&mut self.stored, &mut self.upright);
         }
-        Ok((size, notes))
+        Ok((size, notes, layout))
     }
 
     fn bytes(&self) -> usize {

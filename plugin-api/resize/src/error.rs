@@ -23,11 +23,31 @@ pub enum ResizeError {
     /// A buffer does not hold width x height x channels values.
     #[error("Expected `{expected}` values in the {what} buffer, found `{found}`")]
     BufferLength {
-        /// `source` or `destination`.
+        /// `source`, `destination`, or which plane.
         what: &'static str,
-        /// Width x height x channels.
+        /// Width x height x channels; of a plane, the fewest that reach its last sample.
         expected: usize,
         /// The buffer's length.
+        found: usize,
+    },
+    /// The planes are of another size than the scaling's source.
+    #[error(
+        "Expected planes of `{width}` x `{height}` pixels, found `{found_width}` x `{found_height}`"
+    )]
+    PlanesSize {
+        /// Width of the source in pixels.
+        width: u32,
+        /// Height of the source in pixels.
+        height: u32,
+        /// Width of the planes' picture in pixels.
+        found_width: u32,
+        /// Height of the planes' picture in pixels.
+        found_height: u32,
+    },
+    /// Chroma rows so short that libjpeg-turbo repeats their samples, where longer rows are widened smoothly.
+    #[error("Expected chroma rows of at least `3` samples, found `{found}`")]
+    NarrowChroma {
+        /// Samples in a row.
         found: usize,
     },
     /// The region to read is not finite, is empty, or leaves the source.
@@ -93,6 +113,8 @@ impl ResizeError {
             Self::BufferLength { .. } => {
                 "rows are tightly packed: width x height x channels values, no padding".into()
             }
+            Self::PlanesSize { .. } => "make the scaling for the planes' own size".into(),
+            Self::NarrowChroma { .. } => "decode such pictures to RGB, and resize that".into(),
             Self::Region { .. } => {
                 "regions are left, top, right, bottom in source pixels, within the source".into()
             }

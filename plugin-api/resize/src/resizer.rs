@@ -7,24 +7,27 @@ use crate::{Filter, ResizeError, Scaling, float};
 /// A resizer to keep: images of one size after another share coefficient tables and buffers. One per thread.
 #[derive(Debug)]
 pub struct Resizer {
-    backend: Backend,
-    horizontal: Option<Table>,
-    vertical: Option<Table>,
-    first_pass: Vec<u8>,
-    last_pass: Vec<u8>,
-    scratch: Vec<u8>,
+    pub(crate) backend: Backend,
+    pub(crate) horizontal: Option<Table>,
+    pub(crate) vertical: Option<Table>,
+    pub(crate) first_pass: Vec<u8>,
+    pub(crate) last_pass: Vec<u8>,
+    pub(crate) scratch: Vec<u8>,
+    /// Planes of a few rows, and room for widening their chroma.
+    pub(crate) band: Vec<u8>,
+    pub(crate) sums: Vec<i16>,
 }
 
 /// A coefficient table with what it was made for.
 #[derive(Debug)]
-struct Table {
+pub(crate) struct Table {
     axis: Axis,
     channels: usize,
-    coefficients: Coefficients,
+    pub coefficients: Coefficients,
     /// Empty for the vertical pass.
-    packed: Packed,
+    pub packed: Packed,
     /// First source pixel and one past the last; the table's spans are relative to the first.
-    reach: (usize, usize),
+    pub reach: (usize, usize),
 }
 
 impl Default for Resizer {
@@ -52,6 +55,8 @@ impl Resizer {
             first_pass: Vec::new(),
             last_pass: Vec::new(),
             scratch: Vec::new(),
+            band: Vec::new(),
+            sums: Vec::new(),
         }
     }
 
@@ -297,7 +302,11 @@ pub fn resize_f32(
 }
 
 /// Checks a request; returns the number of values of the output.
-fn checked(scaling: &Scaling, channels: usize, source: usize) -> Result<usize, ResizeError> {
+pub(crate) fn checked(
+    scaling: &Scaling,
+    channels: usize,
+    source: usize,
+) -> Result<usize, ResizeError> {
     if !matches!(channels, 1 | 3 | 4) {
         return Err(ResizeError::Channels { found: channels });
     }
@@ -306,7 +315,11 @@ fn checked(scaling: &Scaling, channels: usize, source: usize) -> Result<usize, R
     values(scaling.output_size(), channels)
 }
 
-fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), ResizeError> {
+pub(crate) fn check_length(
+    what: &'static str,
+    expected: usize,
+    found: usize,
+) -> Result<(), ResizeError> {
     if expected == found {
         Ok(())
     } else {
@@ -332,7 +345,7 @@ fn values((width, height): (u32, u32), channels: usize) -> Result<usize, ResizeE
 }
 
 /// Makes `slot` the table of `axis`, if it is not already; laid out for a back end where it is for the horizontal pass.
-fn prepare(
+pub(crate) fn prepare(
     slot: &mut Option<Table>,
     axis: Option<Axis>,
     channels: usize,
@@ -364,7 +377,7 @@ fn prepare(
     Ok(())
 }
 
-fn grow(buffer: &mut Vec<u8>, len: usize) {
+pub(crate) fn grow(buffer: &mut Vec<u8>, len: usize) {
     if buffer.len() < len {
         buffer.resize(len, 0);
     }

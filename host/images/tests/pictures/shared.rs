@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use focus_images::{Limits, decode_file};
+use focus_images::{Geometry, Limits, PrepareSpec, ResizeFilter, decode_file, prepare_file};
+use focus_resize::{Filter, resize_rgb8};
 
 fn shared(part: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -66,4 +67,36 @@ fn sample_photographs_decode_without_a_warning() {
         }
     }
     assert!(found > 0, "the folder of photographs holds none");
+}
+
+#[test]
+fn a_full_photograph_is_prepared_as_if_decoded_first() {
+    let Some(folder) = shared("data/idrid/full") else {
+        return;
+    };
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jpg"))
+        .collect();
+    paths.sort();
+    for path in paths.iter().take(2) {
+        let image = decode_file(path, &Limits::default()).unwrap().image;
+        for (side, filter, resample) in [
+            (224, ResizeFilter::Bilinear, Filter::Bilinear),
+            (768, ResizeFilter::Bicubic, Filter::Bicubic),
+            (90, ResizeFilter::Lanczos, Filter::Lanczos),
+        ] {
+            let spec = PrepareSpec {
+                width: side,
+                height: side,
+                geometry: Geometry::Squash,
+                filter,
+            };
+            let prepared = prepare_file(path, &spec, &Limits::default(), None).unwrap();
+            let size = (image.width, image.height);
+            let expected = resize_rgb8(&image.pixels, size, (side, side), resample).unwrap();
+            assert!(prepared.pixels == expected, "{} to {side}", path.display());
+        }
+    }
 }

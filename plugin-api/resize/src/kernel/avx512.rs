@@ -1,4 +1,4 @@
-//! The passes with AVX-512 (F, BW, VBMI, VNNI). Same bytes as `scalar`, by construction: 32-bit sums are exact modulo 2^32 in any order.
+//! The passes with AVX-512 (F, BW, VL, VBMI, VNNI). Same bytes as `scalar`, by construction: 32-bit sums are exact modulo 2^32 in any order.
 //!
 //! `vpdpbusd` multiplies bytes of pixels with signed bytes of weights, four taps at once, without saturation. A weight is three such bytes; each
 //! is summed, and the sums are joined at the end.
@@ -23,6 +23,7 @@ pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("avx2")
 }
@@ -99,20 +100,7 @@ unsafe fn block<const CHANNELS: usize>(
             }
             at += BYTE_STEP * CHANNELS;
         }
-        let [a, b, c, d] = sums.map(|digits| join(digits));
-        // Each row's four groups of taps are added, and the rows end up side by side.
-        let ab = _mm512_add_epi32(
-            _mm512_shuffle_i32x4::<0b01_00_01_00>(a, b),
-            _mm512_shuffle_i32x4::<0b11_10_11_10>(a, b),
-        );
-        let cd = _mm512_add_epi32(
-            _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d),
-            _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d),
-        );
-        let rows = _mm512_add_epi32(
-            _mm512_shuffle_i32x4::<0b10_00_10_00>(ab, cd),
-            _mm512_shuffle_i32x4::<0b11_01_11_01>(ab, cd),
-        );
+        let rows = add_parts(sums.map(|digits| join(digits)));
         let values = _mm512_srai_epi32::<{ PRECISION_BITS }>(_mm512_add_epi32(rows, rounding));
         let pixels = _mm512_cvtusepi32_epi8(_mm512_max_epi32(values, zero));
         let pixels = [
@@ -227,10 +215,28 @@ unsafe fn columns(first: *const u8, stride: usize, rows: usize, quads: &[[i32; 3
 }
 
 #[target_feature(enable = "avx512f")]
-fn join(digits: [__m512i; 3]) -> __m512i {
+pub(super) fn join(digits: [__m512i; 3]) -> __m512i {
     let upper = _mm512_add_epi32(
         _mm512_slli_epi32::<16>(digits[2]),
         _mm512_slli_epi32::<8>(digits[1]),
     );
     _mm512_add_epi32(upper, digits[0])
+}
+
+/// Each row's four 128-bit parts are added, and the rows end up side by side.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn add_parts([a, b, c, d]: [__m512i; BLOCK]) -> __m512i {
+    let ab = _mm512_add_epi32(
+        _mm512_shuffle_i32x4::<0b01_00_01_00>(a, b),
+        _mm512_shuffle_i32x4::<0b11_10_11_10>(a, b),
+    );
+    let cd = _mm512_add_epi32(
+        _mm512_shuffle_i32x4::<0b01_00_01_00>(c, d),
+        _mm512_shuffle_i32x4::<0b11_10_11_10>(c, d),
+    );
+    _mm512_add_epi32(
+        _mm512_shuffle_i32x4::<0b10_00_10_00>(ab, cd),
+        _mm512_shuffle_i32x4::<0b11_01_11_01>(ab, cd),
+    )
 }

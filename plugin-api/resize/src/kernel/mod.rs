@@ -8,8 +8,11 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod blocks;
+#[cfg(target_arch = "x86_64")]
+mod gather;
 mod pack;
 mod scalar;
+pub(crate) mod ycc;
 
 pub(crate) use pack::Packed;
 
@@ -23,7 +26,7 @@ pub enum Backend {
     Scalar,
     /// x86-64 with AVX2.
     Avx2,
-    /// x86-64 with AVX-512 F, BW, VBMI and VNNI (Ice Lake, Zen 4 and later).
+    /// x86-64 with AVX-512 F, BW, VL, VBMI and VNNI (Ice Lake, Zen 4 and later).
     Avx512,
 }
 
@@ -102,6 +105,16 @@ pub(crate) struct RowsMut<'a> {
 /// Bytes that the horizontal kernels may write past a row's end.
 pub(crate) const SLACK: usize = 32;
 
+/// `len` values from an address that is a multiple of 64 bytes: wide loads and stores across cache lines take twice as long.
+pub(crate) fn aligned<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) -> &mut [T] {
+    const LINE: usize = 64;
+    if buffer.len() < len + LINE {
+        buffer.resize(len + LINE, T::default());
+    }
+    let skipped = buffer.as_ptr().align_offset(LINE).min(LINE);
+    &mut buffer[skipped..][..len]
+}
+
 /// Resamples each row of `source` to the outputs of `table`. `target` rows need [`SLACK`] bytes behind them.
 ///
 /// The kernel is the one that `packed` was laid out for.
@@ -116,6 +129,8 @@ pub(crate) fn horizontal(
     #[cfg(target_arch = "x86_64")]
     if !packed.bytes.is_empty() {
         return avx512::horizontal(channels, source, table, packed, target, scratch);
+    } else if !packed.gathers.is_empty() {
+        return gather::horizontal(source, table.spans.len(), packed, target, scratch);
     } else if !packed.words.is_empty() {
         return avx2::horizontal(channels, source, table, packed, target, scratch);
     }

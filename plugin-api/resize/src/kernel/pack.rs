@@ -18,13 +18,37 @@ pub(crate) struct ByteChunk {
     pub digits: [[i8; 64]; 3],
 }
 
-/// Steps of each output, one after the other. One of `words` and `bytes` is filled, or neither where only the scalar kernel will do.
+/// One step of the AVX-512 kernel for one channel: which bytes of a window are multiplied, and with what.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct GatherChunk {
+    /// Least first, as in [`ByteChunk`].
+    pub digits: [[i8; 64]; 3],
+    pub index: [u8; 64],
+}
+
+/// [`GATHER_LOAD`] bytes of a source row that several steps pick from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GatherWindow {
+    /// First byte.
+    pub base: usize,
+    /// One past the last of the window's steps; they begin where the window before ends.
+    pub end: usize,
+}
+
+/// Steps of each output, one after the other. At most one of `words`, `bytes` and `gathers` is filled; none where only the scalar kernel will do.
 #[derive(Debug, Default)]
 pub(crate) struct Packed {
     /// Steps of output `i` are `offsets[i]..offsets[i + 1]`.
     pub offsets: Vec<usize>,
     pub words: Vec<WordChunk>,
     pub bytes: Vec<ByteChunk>,
+    /// Steps of units of [`Self::lanes`] outputs each.
+    pub gathers: Vec<GatherChunk>,
+    /// Windows that the steps pick from; unit `i` has `offsets[i]..offsets[i + 1]`.
+    pub windows: Vec<GatherWindow>,
+    /// Outputs of a unit: 16, each with four taps a step, or 4 with sixteen.
+    pub lanes: usize,
     /// Bytes of a source row that the kernel may touch, from the row's first byte.
     pub reach: usize,
 }
@@ -33,6 +57,10 @@ pub(crate) struct Packed {
 pub(crate) const WORD_LOAD: usize = 16;
 /// Bytes that one step of the AVX-512 kernel loads.
 pub(crate) const BYTE_LOAD: usize = 64;
+/// Bytes that one step of the AVX-512 kernel for one channel loads.
+pub(crate) const GATHER_LOAD: usize = 128;
+/// Outputs that the AVX-512 kernel for one channel makes at a time.
+pub(crate) const GATHER_OUTPUTS: usize = 16;
 /// Source pixels that one step of the AVX-512 kernel takes, of three or four channels.
 pub(crate) const BYTE_STEP: usize = 16;
 
@@ -46,6 +74,9 @@ impl Packed {
     pub(crate) fn new(table: &Coefficients, channels: usize, backend: Backend) -> Self {
         match backend {
             Backend::Avx512 if channels > 1 && table.fits_bytes => Self::in_bytes(table, channels),
+            Backend::Avx512 if table.fits_bytes => Self::in_gathers(table, 16)
+                .or_else(|| Self::in_gathers(table, 4))
+                .unwrap_or_else(|| Self::in_words(table, channels)),
             Backend::Avx512 | Backend::Avx2 if table.fits_words => Self::in_words(table, channels),
             _ => Self::default(),
         }
@@ -83,6 +114,66 @@ impl Packed {
             packed.offsets.push(packed.words.len());
         }
         packed
+    }
+
+    /// Nothing where the taps of a step lie too far apart: large reductions.
+    fn in_gathers(table: &Coefficients, lanes: usize) -> Option<Self> {
+        let mut packed = Self {
+            offsets: vec![0],
+            lanes,
+            ..Self::default()
+        };
+        let step = 64 / lanes;
+        let outputs = table.spans.len();
+        for first in (0..outputs).step_by(lanes) {
+            let unit = first..(first + lanes).min(outputs);
+            let spans = &table.spans[unit.clone()];
+            let start = spans.iter().map(|span| span.start).min().unwrap_or(0);
+            let longest = spans.iter().map(|span| span.len).max().unwrap_or(0);
+            let reach = |done: usize| {
+                let ends = spans
+                    .iter()
+                    .map(|span| span.start + span.len.min(done + step));
+                ends.max().unwrap_or(0)
+            };
+            let mut base = start;
+            for done in (0..longest).step_by(step) {
+                let mut chunk = GatherChunk {
+                    digits: [[0; 64]; 3],
+                    index: [0; 64],
+                };
+                // As many steps as possible share a window: loads cost more than the picking.
+                let opens = done == 0 || reach(done) > base + GATHER_LOAD;
+                if opens {
+                    base = start + done;
+                    if reach(done) > base + GATHER_LOAD {
+                        return None;
+                    }
+                }
+                for (lane, output) in unit.clone().enumerate() {
+                    let weights = table.fixed_of(output);
+                    let rest = weights.iter().enumerate().skip(done).take(step);
+                    for (tap, &weight) in rest {
+                        // Four taps side by side for each output of the unit; the next four taps behind those.
+                        let quad = (tap - done) / 4;
+                        let at = (quad * lanes + lane) * 4 + tap % 4;
+                        chunk.index[at] = (table.spans[output].start + tap - base) as u8;
+                        for (digits, digit) in chunk.digits.iter_mut().zip(byte_digits(weight)) {
+                            digits[at] = digit;
+                        }
+                    }
+                }
+                packed.reach = packed.reach.max(base + GATHER_LOAD);
+                packed.gathers.push(chunk);
+                let end = packed.gathers.len();
+                match packed.windows.last_mut() {
+                    Some(window) if !opens => window.end = end,
+                    _ => packed.windows.push(GatherWindow { base, end }),
+                }
+            }
+            packed.offsets.push(packed.windows.len());
+        }
+        Some(packed)
     }
 
     fn in_bytes(table: &Coefficients, channels: usize) -> Self {
