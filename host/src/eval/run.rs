@@ -425,6 +425,13 @@ fn embed(
             FeatureError::Model(error) => EvalError::Model(error),
             FeatureError::Store(error) => EvalError::Store(error),
         })?;
+    if let Some(left) = wanted.iter().find(|w| !log.done().contains(&w.sample)) {
+        let message = format!(
+            "Model `{}` gave no answer for sample {} and said nothing",
+            facts.model.id, left.sample
+        );
+        return Err(EvalError::Plugin(Advised::plain(message)));
+    }
     let file = run.finish_answers(log)?;
     if let Some(cache) = cache.filter(|_| counts.computed > 0) {
         remember(&file, &cache)?;
