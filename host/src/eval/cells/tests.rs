@@ -83,7 +83,7 @@ fn equal_labels_give_one_cell_for_both_tracks() {
     ]);
     let methods: Vec<_> = cells.iter().map(|c| c.cell.method.as_str()).collect();
     assert_eq!(methods, ["linear_probing", "linear_probing_unweighted"]);
-    let found = analyse(&predictions[0], 0.5).expect("analyses");
+    let found = analyse(&predictions[0], 0.5, false).expect("analyses");
     assert_eq!(found.tracks.len(), 2);
     assert_eq!((found.train, found.test, found.tracks[0].n), (2, 3, 2));
     assert_eq!(found.excluded.get("model_error:hang"), Some(&1));
@@ -133,7 +133,11 @@ fn labels_that_differ_are_fitted_apart() {
         .map(|c| c.fit.as_ref().expect("fitted").n)
         .collect();
     assert_eq!(fitted, [2, 3, 2]);
-    let tracks = |n: usize| analyse(&predictions[n], 0.0).expect("analyses").tracks;
+    let tracks = |n: usize| {
+        analyse(&predictions[n], 0.0, true)
+            .expect("analyses")
+            .tracks
+    };
     assert_eq!(
         tracks(0).iter().map(|t| (t.track, t.n)).collect::<Vec<_>>(),
         [(Track::Corrected, 1)]
