@@ -33,15 +33,15 @@ pub enum ReportError {
     Metric(#[from] focus_metrics::MetricError),
 }
 
+const UNFINISHED: &str = "The run may not be finished: repeat its `eval` command to resume it";
+
 impl ReportError {
     /// Advice.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Store(StoreError::Io { .. }) | Self::Json { .. } => Some(UNFINISHED.into()),
             Self::Store(error) => error.hint(),
             Self::Metric(error) => error.hint(),
-            Self::Json { .. } => {
-                Some("The run may not be finished: repeat its `eval` command to resume it".into())
-            }
         }
     }
 }
