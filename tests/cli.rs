@@ -153,7 +153,7 @@ fn lists_are_for_people_and_for_scripts() {
         .collect();
     assert_eq!(ids, ["idrid", "synthetic"]);
     let found: serde_json::Value =
-        serde_json::from_str(&place.good(&["doctor", "--json"])).expect("JSON");
+        serde_json::from_slice(&place.run(&["doctor", "--json"]).stdout).expect("JSON");
     assert!(
         // A plugin beside the executable may have been rebuilt since it was sealed: that is doctor's to say, not ours.
         found
