@@ -92,6 +92,9 @@ pub(crate) struct EvalArgs {
     /// The dataset's folder, as downloaded. Not needed for the embedded synthetic dataset.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// An option of the mapper; repeatable.
+    #[arg(long = "dataset-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) dataset_options: Vec<(String, String)>,
     /// Tasks, comma separated [default: all that the dataset has labels for].
     #[arg(long, value_name = "TASK", value_delimiter = ',')]
     pub(crate) tasks: Vec<String>,
@@ -183,6 +186,9 @@ pub(crate) enum DatasetCommand {
         /// The dataset's folder, as downloaded.
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
+        /// An option of the mapper; repeatable.
+        #[arg(long = "dataset-option", value_name = "KEY=VALUE", value_parser = key_value)]
+        options: Vec<(String, String)>,
         /// Write the records as JSON lines to this file.
         #[arg(long, value_name = "FILE")]
         records: Option<PathBuf>,

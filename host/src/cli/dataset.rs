@@ -17,8 +17,17 @@ pub(crate) fn run(command: &DatasetCommand, out: &Output) -> CommandResult {
         DatasetCommand::Map {
             dataset,
             data,
+            options,
             records,
-        } => map(dataset, data.as_deref(), records.as_deref(), out),
+        } => {
+            let mapped = eval::map_labels(
+                dataset,
+                data.as_deref(),
+                options,
+                &Folders::from_environment(),
+            )?;
+            show(&mapped, records.as_deref(), out)
+        }
     }
 }
 
@@ -49,10 +58,7 @@ fn list(out: &Output) -> CommandResult {
     })
 }
 
-fn map(dataset: &str, data: Option<&Path>, records: Option<&Path>, out: &Output) -> CommandResult {
-    let folders = Folders::from_environment();
-    let folder = eval::data_folder(dataset, data, &folders)?;
-    let mapped = eval::map_labels(dataset, &folder, &folders)?;
+fn show(mapped: &Mapped, records: Option<&Path>, out: &Output) -> CommandResult {
     if let Some(file) = records {
         let mut lines = String::new();
         for record in &mapped.records {
@@ -65,7 +71,7 @@ fn map(dataset: &str, data: Option<&Path>, records: Option<&Path>, out: &Output)
             .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
     }
     // The records are many and have a file of their own; the summary says what came of the rows.
-    out.either(&summary(&mapped), || text(&mapped))
+    out.either(&summary(mapped), || text(mapped))
 }
 
 fn counts(mapped: &Mapped) -> BTreeMap<String, BTreeMap<String, [usize; 3]>> {

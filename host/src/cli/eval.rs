@@ -43,6 +43,7 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         weights: args.weights.clone(),
         dataset: args.dataset.clone(),
         data: args.data.clone(),
+        dataset_options: args.dataset_options.clone(),
         tasks: args.tasks.clone(),
         methods: args.methods.clone(),
         limit: args.limit,

@@ -101,9 +101,10 @@ pub(crate) fn start_logging(global: &Global) {
     let level = match (global.quiet, global.verbose) {
         (true, _) => "error",
         (false, 0) => "warn",
-        (false, 1) => "info",
-        (false, 2) => "debug",
-        (false, _) => "trace",
+        // Our own rooms and the plugins' logs (targets that begin with `focus`); FOCUS_LOG can ask for the rest.
+        (false, 1) => "warn,focus=info",
+        (false, 2) => "warn,focus=debug",
+        (false, _) => "warn,focus=trace",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("FOCUS_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));

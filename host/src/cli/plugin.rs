@@ -27,6 +27,8 @@ struct Listed {
     descriptor: Option<PluginDescriptor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip)]
+    hint: Option<String>,
 }
 
 fn list(plugin: Option<&str>, out: &Output) -> CommandResult {
@@ -43,12 +45,14 @@ fn list(plugin: Option<&str>, out: &Output) -> CommandResult {
         Some(_),
         [
             Listed {
-                error: Some(error), ..
+                error: Some(error),
+                hint,
+                ..
             },
         ],
     ) = (plugin, listed.as_slice())
     {
-        return Err(Failure::new(Code::Plugin, error.clone()));
+        return Err(Failure::new(Code::Plugin, error.clone()).with_hint(hint.clone()));
     }
     out.either(&listed, || table(&listed, &folders))
 }
@@ -66,18 +70,20 @@ fn describe(path: PathBuf) -> Listed {
         threads: 1,
     };
     let described = eval::worker_options(&path, &worker)
-        .map_err(|e| e.to_string())
-        .and_then(|options| focus_models::describe(&options).map_err(|e| e.to_string()));
+        .and_then(|options| Ok(focus_models::describe(&options)?))
+        .map_err(|error| (error.to_string(), error.hint()));
     match described {
         Ok(plugin) => Listed {
             path,
             descriptor: Some(plugin.descriptor),
             error: None,
+            hint: None,
         },
-        Err(error) => Listed {
+        Err((error, hint)) => Listed {
             path,
             descriptor: None,
             error: Some(error),
+            hint,
         },
     }
 }
@@ -157,7 +163,24 @@ fn seal(library: &Path, manifest: Option<&Path>, out: &Output) -> CommandResult 
             .collect();
     }
     let plugin = focus_models::describe(&options).map_err(|e| refuse(e.to_string(), e.hint()))?;
-    let manifest = manifest.unwrap_or_else(|| Manifest::from_descriptor(&plugin.descriptor));
+    let own = Manifest::from_descriptor(&plugin.descriptor);
+    let manifest = manifest.unwrap_or_else(|| own.clone());
+    let unknown = manifest
+        .devices
+        .iter()
+        .find(|device| !own.devices.contains(device));
+    if (&manifest.name, &manifest.version) != (&own.name, &own.version) || unknown.is_some() {
+        let say = |m: &Manifest| format!("{} {} for {}", m.name, m.version, m.devices.join(", "));
+        let message = format!(
+            "Manifest contradicts the plugin: expected {}, found {}",
+            say(&own),
+            say(&manifest)
+        );
+        return Err(refuse(
+            message,
+            Some("Name, version and devices must be those of the plugin's descriptor".into()),
+        ));
+    }
     let sidecar =
         Sidecar::write_for(&library, &manifest).map_err(|e| refuse(e.to_string(), e.hint()))?;
     out.either(&sidecar, || {

@@ -49,11 +49,6 @@ impl Folders {
         Self { cache, plugin_path }
     }
 
-    /// Decoded and resized pixels.
-    pub fn pixels(&self) -> PathBuf {
-        self.cache.join("pixels")
-    }
-
     /// Embeddings by content key.
     pub fn embeddings(&self) -> PathBuf {
         self.cache.join("embeddings")

@@ -25,6 +25,8 @@ pub struct EvalConfig {
     pub dataset: String,
     /// The dataset's folder; `None` only for the embedded default.
     pub data: Option<PathBuf>,
+    /// Options of the mapper, `key=value`.
+    pub dataset_options: Vec<(String, String)>,
     /// Task ids; empty: all that the dataset offers.
     pub tasks: Vec<String>,
     /// Method ids; empty: all that the model's interfaces allow.
@@ -43,7 +45,7 @@ pub struct EvalConfig {
     pub worker: WorkerConfig,
     /// Reuse embeddings and pixels of earlier runs.
     pub cache: bool,
-    /// Try images again whose model failed in an earlier, interrupted attempt at this run.
+    /// Where caches and plugins are.
     pub folders: Folders,
 }
 

@@ -3,6 +3,7 @@
 use crate::config::Folders;
 use crate::plugins;
 use focus_datasets::{Limits, MapperSource, registry};
+use focus_worker::Sidecar;
 use serde::Serialize;
 use std::path::Path;
 
@@ -160,6 +161,11 @@ fn found_plugins(folders: &Folders) -> Finding {
             Verdict::Note,
             "none in the search path; `--plugin` takes a path",
         );
+    }
+    for file in &found {
+        if let Err(error) = Sidecar::read_for(file).and_then(|sidecar| sidecar.verify(file)) {
+            return finding("plugins", Verdict::Bad, error.to_string());
+        }
     }
     let names: Vec<_> = found.iter().map(|file| plugins::name_of(file)).collect();
     finding("plugins", Verdict::Good, names.join(", "))

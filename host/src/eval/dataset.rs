@@ -2,7 +2,7 @@
 
 use super::{Advised, DatasetFacts, EvalError};
 use crate::config::{DEFAULT_DATASET, EvalConfig, Folders};
-use focus_datasets::{Limits, Mapped, MapperSource, Track, map_dataset};
+use focus_datasets::{Job, Limits, Mapped, MapperSource, Track, map_stream};
 use focus_store::{DatasetIdentity, Record, Records};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,12 +20,14 @@ pub struct Dataset {
     pub facts: DatasetFacts,
     /// Tasks it offers labels for.
     pub tasks: Vec<String>,
+    /// Options of the mapper in force, defaults included.
+    pub options: Vec<(String, String)>,
     /// Drawn by a program.
     pub synthetic: bool,
 }
 
 /// The folder to read: the user's, or for the embedded default one that is drawn on first use.
-pub fn data_folder(
+fn data_folder(
     dataset: &str,
     data: Option<&Path>,
     folders: &Folders,
@@ -48,20 +50,38 @@ pub fn data_folder(
 
 /// Map the dataset of a configuration.
 pub fn open(config: &EvalConfig) -> Result<Dataset, EvalError> {
-    let folder = data_folder(&config.dataset, config.data.as_deref(), &config.folders)?;
-    let mapped = map(&config.dataset, &folder, &config.folders)?;
-    Ok(convert(mapped))
+    Ok(convert(map(
+        &config.dataset,
+        config.data.as_deref(),
+        &config.dataset_options,
+        &config.folders,
+    )?))
 }
 
-/// Run the mapper over the label files in `folder`.
-pub fn map(dataset: &str, folder: &Path, folders: &Folders) -> Result<Mapped, EvalError> {
-    let source: MapperSource = dataset.parse()?;
-    Ok(map_dataset(
-        &source,
-        folder,
-        &Limits::default(),
-        Some(&folders.mappers()),
-    )?)
+/// Run the mapper over the label files of a dataset: its folder, or the embedded default's.
+pub fn map(
+    dataset: &str,
+    data: Option<&Path>,
+    options: &[(String, String)],
+    folders: &Folders,
+) -> Result<Mapped, EvalError> {
+    // The name first: a mapper that does not exist needs no folder.
+    let mapper: MapperSource = dataset.parse()?;
+    let data = data_folder(dataset, data, folders)?;
+    let (limits, cache) = (Limits::default(), folders.mappers());
+    let job = Job {
+        mapper: &mapper,
+        data: &data,
+        options,
+        limits: &limits,
+        cache: Some(&cache),
+    };
+    let mut records = Vec::new();
+    let summary = map_stream(&job, &mut |batch| {
+        records.extend(batch);
+        Ok(())
+    })?;
+    Ok(Mapped { summary, records })
 }
 
 fn convert(mapped: Mapped) -> Dataset {
@@ -118,6 +138,7 @@ fn convert(mapped: Mapped) -> Dataset {
         rows,
     };
     Dataset {
+        options: mapped.summary.options.clone(),
         synthetic: descriptor.synthetic,
         records,
         files,

@@ -17,6 +17,8 @@ pub struct Facts {
     pub opened: OpenedModel,
     /// The plugin file.
     pub plugin: PluginFacts,
+    /// `blake3:hex` of the weight files, computed by the host; none for a model without.
+    pub weights: Option<String>,
     /// Key of the pixels given to the model.
     pub preprocessing: String,
     /// The dataset.
@@ -33,8 +35,6 @@ pub struct PluginFacts {
     pub version: String,
     /// `sha256:hex` of the dylib.
     pub digest: String,
-    /// What of the sandbox was in force, in words.
-    pub sandbox: Vec<String>,
 }
 
 /// The dataset as mapped.

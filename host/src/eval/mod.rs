@@ -1,21 +1,23 @@
 //! The evaluation: dataset and model in, run folder out. Sees models as traits; decides what is asked, fitted and stored.
 //!
-//! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage),
+//! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `choice` and `identity` (what is run, and what makes it this run),
 //! `method` (scores from embeddings), `cells` (every task with every method), `facts` (what the run says of itself), `run`
 //! (the order of it all).
 
 mod cells;
+mod choice;
 mod dataset;
 mod error;
 mod facts;
 mod features;
+mod identity;
 pub mod method;
 mod model;
 mod pixels;
 mod run;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells};
-pub use dataset::{Dataset, data_folder, map as map_labels, open as open_dataset};
+pub use dataset::{Dataset, map as map_labels, open as open_dataset};
 pub use error::{Advised, EvalError};
 pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};
 pub use features::{FeatureCounts, FeatureError, Wanted, extract};

@@ -21,12 +21,6 @@ pub struct Chosen {
     worker: WorkerOptions,
 }
 
-/// An open encoder and what of the sandbox is in force.
-pub struct OpenEncoder {
-    /// The encoder.
-    pub encoder: Box<dyn ImageEncoder>,
-}
-
 /// How to run the worker of a plugin file, by its sidecar and the user's options.
 pub fn worker_options(library: &Path, worker: &WorkerConfig) -> Result<WorkerOptions, EvalError> {
     let sidecar = Sidecar::read_for(library).map_err(|error| plugin_error(&error, error.hint()))?;
@@ -47,6 +41,7 @@ pub fn worker_options(library: &Path, worker: &WorkerConfig) -> Result<WorkerOpt
 /// Describe the plugin and choose its model.
 pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
     let worker = worker_options(&config.plugin, &config.worker)?;
+    check_device(&config.plugin, &config.device)?;
     let plugin = if config.worker.in_process {
         describe_in_process(&worker)?
     } else {
@@ -94,7 +89,7 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
 
 impl Chosen {
     /// Open the model, in its worker or in this process.
-    pub fn open(&self, config: &EvalConfig) -> Result<OpenEncoder, EvalError> {
+    pub fn open(&self, config: &EvalConfig) -> Result<Box<dyn ImageEncoder>, EvalError> {
         let open = OpenOptions {
             model: self.model.id.clone(),
             device: config.device.clone(),
@@ -113,8 +108,26 @@ impl Chosen {
         } else {
             Box::new(WorkerClient::open(&options)?)
         };
-        Ok(OpenEncoder { encoder })
+        Ok(encoder)
     }
+}
+
+/// A build for other devices is refused before it is loaded.
+fn check_device(library: &Path, device: &str) -> Result<(), EvalError> {
+    let sidecar = Sidecar::read_for(library).map_err(|error| plugin_error(&error, error.hint()))?;
+    let kind = super::identity::device_kind(device);
+    if sidecar.devices.iter().any(|d| d == kind) {
+        return Ok(());
+    }
+    let message = format!(
+        "Plugin `{}` is not built for `{kind}`: found {}",
+        sidecar.name,
+        sidecar.devices.join(", ")
+    );
+    Err(EvalError::Request(Advised::new(
+        message,
+        "Choose another --device, or the plugin's build for this one",
+    )))
 }
 
 fn plugin_error(error: &dyn std::error::Error, hint: Option<String>) -> EvalError {

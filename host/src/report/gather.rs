@@ -8,8 +8,8 @@ use crate::eval::{
     compute_cells,
 };
 use focus_store::{
-    AnswerBatch, AnswerFile, ContentHash, Metrics, Outcome, Predictions, Record, Records, RunView,
-    StoreError,
+    AnswerBatch, AnswerFile, CellKey, ContentHash, Metrics, Outcome, Predictions, Record, Records,
+    RunView, StoreError,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -33,15 +33,15 @@ pub enum ReportError {
     Metric(#[from] focus_metrics::MetricError),
 }
 
+const UNFINISHED: &str = "The run may not be finished: repeat its `eval` command to resume it";
+
 impl ReportError {
     /// Advice.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Store(StoreError::Io { .. }) | Self::Json { .. } => Some(UNFINISHED.into()),
             Self::Store(error) => error.hint(),
             Self::Metric(error) => error.hint(),
-            Self::Json { .. } => {
-                Some("The run may not be finished: repeat its `eval` command to resume it".into())
-            }
         }
     }
 }
@@ -61,6 +61,10 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         .get(ERROR_BUDGET)
         .and_then(serde_json::Value::as_f64)
         .unwrap_or(0.0);
+    let apart: BTreeSet<CellKey> = listed
+        .iter()
+        .filter_map(|cell| published_twin_of(&cell.cell))
+        .collect();
     let mut notes = Vec::new();
     let mut cells = Vec::new();
     for cell in listed {
@@ -71,7 +75,11 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
             ));
             continue;
         }
-        let analysis = analysis::analyse(&run.predictions(&cell.cell)?, budget)?;
+        let analysis = analysis::analyse(
+            &run.predictions(&cell.cell)?,
+            budget,
+            apart.contains(&cell.cell),
+        )?;
         if analysis.status == CellStatus::Failed {
             notes.push(format!(
                 "{} / {}: FAILED, more test images without an answer than the error budget of {:.1} % allows",
@@ -104,6 +112,15 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         notes,
     };
     Ok((report, metrics))
+}
+
+/// For a cell on the published labels, the cell that it stands beside.
+fn published_twin_of(cell: &CellKey) -> Option<CellKey> {
+    let method = cell.method.strip_suffix(analysis::AS_PUBLISHED_SUFFIX)?;
+    Some(CellKey {
+        method: method.to_owned(),
+        ..cell.clone()
+    })
 }
 
 /// A remark where the model's card says that it has seen this dataset, or part of it, or does not know what it has seen.

@@ -54,7 +54,7 @@ impl Host {
         self.log(Level::Warn, message);
     }
 
-    /// Tell how far a long call is: `done` of `total` units, `total` 0 when unknown. Also tells the host that the model is alive.
+    /// Tell how far a long call is: `done` of `total` units, `total` 0 when unknown. Does not extend the time a call may take.
     pub fn progress(&self, stage: &str, done: u64, total: u64) {
         if let Some(callbacks) = &self.callbacks {
             callbacks.progress(stage, done, total);

@@ -271,3 +271,6 @@ fn prediction(
         text: None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! Which rows a cell is fitted on and tested on, in which track, and what happens where nothing can be fitted.
+
+use super::*;
+use crate::analysis::analyse;
+use crate::eval::method;
+use focus_store::{AnswerLog, AnswerRow};
+
+/// One image: split, label in the corrected track, label in the published one, embedding or a failure.
+type Row = (&'static str, Option<bool>, Option<bool>, Option<[f32; 2]>);
+
+fn compute(rows: &[Row]) -> (Vec<CellRecord>, Vec<Predictions>) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (mut log, _) = AnswerLog::open_or_create(&dir.path().join("a.log"), 2).expect("opens");
+    let mut records = Records {
+        tasks: BTreeSet::from(["binary_dr".to_owned()]),
+        rows: Vec::new(),
+    };
+    let mut asked = BTreeSet::new();
+    for (sample, (split, corrected, published, embedding)) in rows.iter().enumerate() {
+        let labels =
+            |label: &Option<bool>| label.iter().map(|l| ("binary_dr".to_owned(), *l)).collect();
+        records.rows.push(Record {
+            dataset: "d".into(),
+            id: format!("id{sample}"),
+            split: Some((*split).into()),
+            labels: labels(corrected),
+            published_labels: labels(published),
+            ..Record::default()
+        });
+        asked.insert(sample as u32);
+        log.append(&[AnswerRow {
+            sample: sample as u32,
+            id: format!("id{sample}"),
+            content_hash: None,
+            outcome: if embedding.is_some() {
+                Outcome::Ok
+            } else {
+                Outcome::ModelError
+            },
+            reason: embedding.is_none().then(|| "hang".into()),
+            message: None,
+            embedding: embedding.map(|e| e.to_vec()),
+        }])
+        .expect("appends");
+    }
+    let file = log
+        .compact(&dir.path().join("a.parquet"))
+        .expect("compacts");
+    let inputs = CellInputs {
+        records: &records,
+        asked: &asked,
+        embeddings: &Embeddings::read(&file).expect("reads"),
+        dataset: "d",
+        model: "m",
+        device: &Device::Cpu,
+    };
+    let mut predictions = Vec::new();
+    let cells = compute_cells(
+        &inputs,
+        &["binary_dr".to_owned()],
+        &method::all(),
+        &mut |cell| {
+            predictions.push(cell.clone());
+            Ok(())
+        },
+    )
+    .expect("computes");
+    (cells, predictions)
+}
+
+const UP: Option<[f32; 2]> = Some([1.0, 0.1]);
+const DOWN: Option<[f32; 2]> = Some([0.1, 1.0]);
+
+#[test]
+fn equal_labels_give_one_cell_for_both_tracks() {
+    let (cells, predictions) = compute(&[
+        ("train", Some(true), Some(true), UP),
+        ("train", Some(false), Some(false), DOWN),
+        ("validation", Some(true), Some(true), DOWN),
+        ("test", Some(true), Some(true), UP),
+        ("test", Some(false), Some(false), DOWN),
+        ("test", Some(false), Some(false), None),
+    ]);
+    let methods: Vec<_> = cells.iter().map(|c| c.cell.method.as_str()).collect();
+    assert_eq!(methods, ["linear_probing", "linear_probing_unweighted"]);
+    let found = analyse(&predictions[0], 0.5, false).expect("analyses");
+    assert_eq!(found.tracks.len(), 2);
+    assert_eq!((found.train, found.test, found.tracks[0].n), (2, 3, 2));
+    assert_eq!(found.excluded.get("model_error:hang"), Some(&1));
+    let fold = |fold| {
+        predictions[0]
+            .fold(fold)
+            .map(|row| row.sample)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        fold(Fold::Train),
+        [0, 1],
+        "the validation image is in neither fold"
+    );
+    assert_eq!(fold(Fold::Test), [3, 4, 5]);
+    let score = |sample| {
+        predictions[0]
+            .rows
+            .iter()
+            .find(|row| row.sample == sample)
+            .and_then(|row| row.score)
+    };
+    assert!(score(3) > Some(0.5) && score(4) < Some(0.5));
+}
+
+#[test]
+fn labels_that_differ_are_fitted_apart() {
+    // As published an unknown label is a negative one; corrected it leaves the task.
+    let (cells, predictions) = compute(&[
+        ("train", Some(true), Some(true), UP),
+        ("train", Some(false), Some(false), DOWN),
+        ("train", None, Some(false), UP),
+        ("test", Some(true), Some(true), UP),
+        ("test", None, Some(false), DOWN),
+    ]);
+    let methods: Vec<_> = cells.iter().map(|c| c.cell.method.as_str()).collect();
+    assert_eq!(
+        methods,
+        [
+            "linear_probing",
+            "linear_probing+as_published",
+            "linear_probing_unweighted"
+        ]
+    );
+    let fitted: Vec<_> = cells
+        .iter()
+        .map(|c| c.fit.as_ref().expect("fitted").n)
+        .collect();
+    assert_eq!(fitted, [2, 3, 2]);
+    let tracks = |n: usize| {
+        analyse(&predictions[n], 0.0, true)
+            .expect("analyses")
+            .tracks
+    };
+    assert_eq!(
+        tracks(0).iter().map(|t| (t.track, t.n)).collect::<Vec<_>>(),
+        [(Track::Corrected, 1)]
+    );
+    assert_eq!(
+        tracks(1)
+            .iter()
+            .map(|t| (t.track, t.n, t.n_neg))
+            .collect::<Vec<_>>(),
+        [(Track::AsPublished, 2, 1)]
+    );
+}
+
+#[test]
+fn a_training_split_of_one_class_is_said_and_not_guessed() {
+    let (cells, predictions) = compute(&[
+        ("train", Some(true), Some(true), UP),
+        ("train", Some(true), Some(true), DOWN),
+        ("test", Some(true), Some(true), UP),
+    ]);
+    assert!(predictions.is_empty());
+    let reason = cells[0].skipped.as_deref().expect("skipped");
+    assert!(reason.contains("both classes"), "{reason}");
+}

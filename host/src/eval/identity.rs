@@ -1,0 +1,227 @@
+//! What identifies a run and an embedding: everything that may change a bit of either, and nothing of the place or the moment.
+
+use super::dataset::Dataset;
+use super::method::Method;
+use super::model::Chosen;
+use super::pixels::spec_of;
+use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
+use crate::analysis;
+use crate::config::EvalConfig;
+use focus_models::ImageEncoder;
+use focus_store::{ModelIdentity, ModelKey, PluginIdentity, RunManifest};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a report says of model and dataset.
+pub fn facts(
+    config: &EvalConfig,
+    chosen: &Chosen,
+    encoder: &dyn ImageEncoder,
+    dataset: &Dataset,
+) -> Result<Facts, EvalError> {
+    let mut opened = encoder.opened().clone();
+    // Which of several equal cards was used changes nothing.
+    opened.device.truncate(device_kind(&opened.device).len());
+    let weights = match &config.weights {
+        Some(folder) => Some(weights_digest(folder, &chosen.model.weight_files)?),
+        None => None,
+    };
+    let Some(spec) = spec_of(&opened.preprocessing) else {
+        return Err(EvalError::Plugin(Advised::plain(format!(
+            "Model `{}` resizes for itself, which this version does not offer yet: found mode {:?}",
+            opened.model, opened.preprocessing.mode
+        ))));
+    };
+    Ok(Facts {
+        model: chosen.model.clone(),
+        opened,
+        plugin: PluginFacts {
+            name: chosen.plugin.descriptor.name.clone(),
+            version: chosen.plugin.descriptor.version.clone(),
+            digest: chosen.plugin.digest.clone(),
+        },
+        weights,
+        preprocessing: spec.canonical(),
+        dataset: dataset.facts.clone(),
+    })
+}
+
+/// What makes the run this run.
+pub fn manifest(
+    config: &EvalConfig,
+    chosen: &Chosen,
+    facts: &Facts,
+    dataset: &Dataset,
+    tasks: &[String],
+    methods: &[&Method],
+) -> RunManifest {
+    let json = |value: &dyn erased::Json| value.json();
+    let mut options = BTreeMap::from([(
+        ERROR_BUDGET.to_owned(),
+        serde_json::json!(config.error_budget),
+    )]);
+    if config.limit > 0 {
+        options.insert("limit".into(), serde_json::json!(config.limit));
+    }
+    if let Some(weights) = &facts.weights {
+        options.insert("weights".into(), json(weights));
+    }
+    if !dataset.options.is_empty() {
+        options.insert("dataset_options".into(), json(&dataset.options));
+    }
+    if !config.settings.is_empty() {
+        options.insert("settings".into(), json(&config.settings));
+    }
+    let mut permissions: Vec<String> = chosen
+        .network
+        .iter()
+        .map(|host| format!("network:{host}"))
+        .collect();
+    if !config.worker.sandbox {
+        permissions.push("no_sandbox".into());
+    }
+    if config.worker.in_process {
+        permissions.push("in_process".into());
+    }
+    permissions.sort();
+    RunManifest {
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        models: vec![ModelIdentity {
+            id: facts.model.id.clone(),
+            plugin: Some(PluginIdentity {
+                name: facts.plugin.name.clone(),
+                version: facts.plugin.version.clone(),
+                digest: facts.plugin.digest.clone(),
+            }),
+            opened: json(&facts.opened),
+            preprocessing_key: facts.preprocessing.clone(),
+        }],
+        datasets: vec![dataset.identity.clone()],
+        tasks: tasks.to_vec(),
+        methods: methods.iter().map(|method| method.id.to_owned()).collect(),
+        device_kind: device_kind(&config.device).into(),
+        seeds: BTreeMap::from([("bootstrap".into(), analysis::SEED)]),
+        permissions,
+        synthetic: dataset.synthetic,
+        options,
+    }
+}
+
+mod erased {
+    //! Anything serialisable as a JSON value, without a generic at each call.
+
+    pub(super) trait Json {
+        fn json(&self) -> serde_json::Value;
+    }
+
+    impl<T: serde::Serialize> Json for T {
+        fn json(&self) -> serde_json::Value {
+            serde_json::to_value(self).expect("plain data is JSON")
+        }
+    }
+}
+
+/// `cuda` for `cuda:1`.
+pub fn device_kind(device: &str) -> &str {
+    device.split(':').next().unwrap_or(device)
+}
+
+/// `runs/idrid-handcrafted-0123abcd`, the digits from the run's identity.
+pub fn default_folder(manifest: &RunManifest) -> PathBuf {
+    let identity = serde_json::to_vec(manifest).expect("a manifest is JSON");
+    let digest = blake3::hash(&identity).to_hex();
+    let name = format!(
+        "{}-{}-{}",
+        manifest.datasets[0].id,
+        manifest.models[0].id,
+        &digest[..8]
+    );
+    Path::new("runs").join(name.replace('/', "_"))
+}
+
+/// `blake3:hex` over names and contents of the weight files that the card lists, or of every file in the folder where it lists
+/// none. The host's own word: a plugin that leaves `weights_digest` out must not be given another's embeddings.
+pub fn weights_digest(folder: &Path, listed: &[String]) -> Result<String, EvalError> {
+    let fault = |path: &Path, error: std::io::Error| {
+        let hint = "Give the folder that holds the model's weight files: --weights DIR";
+        EvalError::Input(Advised::new(
+            format!("Cannot read weights `{}`: {error}", path.display()),
+            hint,
+        ))
+    };
+    let mut names: Vec<String> = listed.to_vec();
+    if names.is_empty() {
+        for entry in std::fs::read_dir(folder).map_err(|e| fault(folder, e))? {
+            let entry = entry.map_err(|e| fault(folder, e))?;
+            if entry.path().is_file() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+    }
+    names.sort();
+    let mut all = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 20];
+    for name in names {
+        let path = folder.join(&name);
+        let mut file = std::fs::File::open(&path).map_err(|e| fault(&path, e))?;
+        let mut hasher = blake3::Hasher::new();
+        loop {
+            let read = file.read(&mut buffer).map_err(|e| fault(&path, e))?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&buffer[..read]);
+        }
+        all.update(&(name.len() as u64).to_le_bytes());
+        all.update(name.as_bytes());
+        all.update(hasher.finalize().as_bytes());
+    }
+    Ok(format!("blake3:{}", all.finalize().to_hex()))
+}
+
+/// Everything but the image that may change one bit of an embedding.
+pub fn model_key(config: &EvalConfig, chosen: &Chosen, facts: &Facts) -> ModelKey {
+    let text = |value: &dyn erased::Json| value.json().to_string();
+    ModelKey::from_parts(&BTreeMap::from([
+        ("plugin", facts.plugin.digest.clone()),
+        ("contract", chosen.plugin.contract.to_string()),
+        ("opened", text(&facts.opened)),
+        ("weights", facts.weights.clone().unwrap_or_default()),
+        ("settings", text(&config.settings)),
+        ("pixels", facts.preprocessing.clone()),
+        ("device", device_kind(&config.device).to_owned()),
+        ("cpu", cpu_features()),
+    ]))
+}
+
+/// What is true of this machine only, for `machine.json`.
+pub fn machine(chosen: &Chosen) -> serde_json::Value {
+    serde_json::json!({ "cpu": cpu_features(), "sandbox": chosen.plugin.sandbox })
+}
+
+/// What of this processor kernels choose by: results differ in the last bits between them.
+fn cpu_features() -> String {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let found = [
+            ("avx2", std::arch::is_x86_feature_detected!("avx2")),
+            ("fma", std::arch::is_x86_feature_detected!("fma")),
+            ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
+            (
+                "avx512bf16",
+                std::arch::is_x86_feature_detected!("avx512bf16"),
+            ),
+        ];
+        let names: Vec<_> = found
+            .iter()
+            .filter(|(_, there)| *there)
+            .map(|(name, _)| *name)
+            .collect();
+        format!("x86_64 {}", names.join(" "))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        std::env::consts::ARCH.to_owned()
+    }
+}
