@@ -112,6 +112,7 @@ impl Resizer {
                 row,
                 rows,
                 &table.coefficients,
+                0..height,
                 RowsMut {
                     data: target,
                     stride: row,
@@ -167,6 +168,7 @@ impl Resizer {
                     row,
                     between,
                     &down.coefficients,
+                    0..height,
                     RowsMut {
                         data: target,
                         stride: row,
@@ -181,6 +183,7 @@ impl Resizer {
                     wide,
                     rows,
                     &down.coefficients,
+                    0..height,
                     RowsMut {
                         data: &mut self.first_pass,
                         stride: wide,

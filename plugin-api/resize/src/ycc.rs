@@ -146,12 +146,19 @@ impl Resizer {
         let (Some(across), Some(down)) = (&self.horizontal, &self.vertical) else {
             return Ok(());
         };
+        // A region between two rows' centres may take nothing from any row.
+        if down.reach.0 == down.reach.1 {
+            return self.resize_converted(scaling, planes, target);
+        }
         let outputs = across.coefficients.spans.len();
+        // Red, green and blue of a row lie one behind the other, with the padding between: the vertical pass takes them as one row.
         let padded = outputs + SLACK;
+        let row = 3 * padded;
         let lines = down.reach.1 - down.reach.0;
         let stride = ycc::padded(width.max(across.reach.0 + across.packed.reach));
         let band = kernel::aligned(&mut self.band, BAND * 3 * stride);
-        grow(&mut self.first_pass, lines * 3 * padded);
+        grow(&mut self.first_pass, lines * row);
+        let mut finished = 0;
         for first in (0..lines).step_by(BAND) {
             let count = BAND.min(lines - first);
             for (y, room) in band.chunks_exact_mut(3 * stride).take(count).enumerate() {
@@ -168,33 +175,38 @@ impl Resizer {
                 &across.coefficients,
                 &across.packed,
                 RowsMut {
-                    data: &mut self.first_pass[first * 3 * padded..],
+                    data: &mut self.first_pass[first * row..],
                     stride: padded,
                 },
                 &mut self.scratch,
             );
-        }
-        // Red, green and blue of a row lie one behind the other, with the padding between: the vertical pass takes them as one row.
-        let row = 3 * padded;
-        let rows = down.coefficients.spans.len();
-        grow(&mut self.last_pass, rows * row);
-        kernel::vertical(
-            self.backend,
-            row,
-            Rows {
-                data: &self.first_pass[..lines * row],
-                stride: row,
-                count: lines,
-            },
-            &down.coefficients,
-            RowsMut {
-                data: &mut self.last_pass,
-                stride: row,
-            },
-        );
-        let finished = self.last_pass.chunks_exact(row);
-        for (out, row) in target.chunks_exact_mut(outputs * 3).zip(finished) {
-            ycc::interleave(self.backend, [row, &row[padded..], &row[2 * padded..]], out);
+            // What can be finished is, while its rows are in the near caches.
+            let ready = down.coefficients.spans[finished..]
+                .iter()
+                .take_while(|span| span.start + span.len <= first + count)
+                .count();
+            grow(&mut self.last_pass, ready * row);
+            kernel::vertical(
+                self.backend,
+                row,
+                Rows {
+                    data: &self.first_pass[..(first + count) * row],
+                    stride: row,
+                    count: first + count,
+                },
+                &down.coefficients,
+                finished..finished + ready,
+                RowsMut {
+                    data: &mut self.last_pass,
+                    stride: row,
+                },
+            );
+            let rest = target.chunks_exact_mut(outputs * 3).skip(finished);
+            for (out, row) in rest.zip(self.last_pass.chunks_exact(row).take(ready)) {
+                let planes = [row, &row[padded..], &row[2 * padded..]];
+                ycc::interleave(self.backend, planes, out);
+            }
+            finished += ready;
         }
         Ok(())
     }

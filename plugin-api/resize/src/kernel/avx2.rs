@@ -13,6 +13,8 @@ use std::arch::x86_64::{
     _mm256_storeu_si256, _mm256_unpackhi_epi8, _mm256_unpacklo_epi8,
 };
 
+use std::ops::Range;
+
 use super::blocks::{Ahead, BLOCK, for_each_block};
 use super::pack::{Packed, WORD_LOAD, WordChunk};
 use super::{Rows, RowsMut, SLACK, scalar};
@@ -163,15 +165,22 @@ unsafe fn block_of_one(
 }
 
 /// Vertical pass over `bytes` byte columns, at least [`LANES`] of them. Writes nothing past a row's end.
-pub(super) fn vertical(bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
+pub(super) fn vertical(
+    bytes: usize,
+    source: Rows<'_>,
+    table: &Coefficients,
+    outputs: Range<usize>,
+    target: RowsMut<'_>,
+) {
     assert!(
         is_x86_feature_detected!("avx2"),
         "back end chosen without its instructions"
     );
     assert!(bytes >= LANES);
-    for (output, span) in table.spans.iter().enumerate() {
+    for (line, output) in outputs.enumerate() {
+        let span = table.spans[output];
         let weights = table.fixed_of(output);
-        let out = &mut target.data[output * target.stride..][..bytes];
+        let out = &mut target.data[line * target.stride..][..bytes];
         if weights.is_empty() {
             scalar::columns(0..bytes, source, 0, weights, out);
             continue;

@@ -11,6 +11,8 @@ use std::arch::x86_64::{
     _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
 };
 
+use std::ops::Range;
+
 use super::blocks::{Ahead, BLOCK, for_each_block};
 use super::pack::{BYTE_LOAD, BYTE_STEP, Packed};
 use super::{Rows, RowsMut, SLACK, scalar};
@@ -122,13 +124,20 @@ unsafe fn block<const CHANNELS: usize>(
 }
 
 /// Vertical pass over `bytes` byte columns, at least [`LANES`] of them. Writes nothing past a row's end.
-pub(super) fn vertical(bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
+pub(super) fn vertical(
+    bytes: usize,
+    source: Rows<'_>,
+    table: &Coefficients,
+    outputs: Range<usize>,
+    target: RowsMut<'_>,
+) {
     assert!(is_available(), "back end chosen without its instructions");
     assert!(bytes >= LANES);
     let mut quads = Vec::new();
-    for (output, span) in table.spans.iter().enumerate() {
+    for (line, output) in outputs.enumerate() {
+        let span = table.spans[output];
         let weights = table.fixed_of(output);
-        let out = &mut target.data[output * target.stride..][..bytes];
+        let out = &mut target.data[line * target.stride..][..bytes];
         if weights.is_empty() {
             scalar::columns(0..bytes, source, 0, weights, out);
             continue;

@@ -4,10 +4,10 @@
 //! an output; where they lie far apart, four lanes in different 128-bit parts share one, and are added at the end.
 
 use std::arch::x86_64::{
-    __m128i, __m512i, _mm_extract_epi32, _mm_storeu_si128, _mm512_add_epi32,
-    _mm512_cvtusepi32_epi8, _mm512_dpbusd_epi32, _mm512_load_si512, _mm512_loadu_si512,
-    _mm512_max_epi32, _mm512_permutex2var_epi8, _mm512_set1_epi32, _mm512_setzero_si512,
-    _mm512_srai_epi32,
+    __m512i, _mm_storeu_si128, _mm512_castsi512_si128, _mm512_dpbusd_epi32,
+    _mm512_extracti32x4_epi32, _mm512_load_si512, _mm512_loadu_si512, _mm512_maskz_set1_epi32,
+    _mm512_packs_epi32, _mm512_packus_epi16, _mm512_permutex2var_epi8, _mm512_permutexvar_epi32,
+    _mm512_setr_epi32, _mm512_setzero_si512, _mm512_srai_epi32,
 };
 
 use super::avx512::{add_parts, is_available, join};
@@ -26,7 +26,7 @@ pub(super) fn horizontal(
 ) {
     assert!(is_available(), "back end chosen without its instructions");
     assert!(target.stride >= outputs + SLACK && SLACK >= GATHER_OUTPUTS);
-    let units = outputs.div_ceil(packed.lanes);
+    let units = outputs.next_multiple_of(GATHER_OUTPUTS) / packed.lanes;
     assert!(packed.offsets.len() == units + 1 && packed.offsets[units] <= packed.windows.len());
     for_each_block(source, packed.reach, target, scratch, |inputs, outs| {
         // SAFETY: the instructions were detected. Each input is readable for `packed.reach` bytes, the most that any load of `packed` touches, and each
@@ -45,35 +45,42 @@ pub(super) fn horizontal(
 ///
 /// # Safety
 ///
-/// The instructions; `inputs` readable for `packed.reach` bytes, `outs` writable for `LANES` bytes a unit.
+/// The instructions; `inputs` readable for `packed.reach` bytes, `outs` writable for [`GATHER_OUTPUTS`] bytes for as many units as make those; whole
+/// numbers of these.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vnni")]
 unsafe fn block<const LANES: usize>(
     inputs: [*const u8; BLOCK],
     outs: [*mut u8; BLOCK],
     packed: &Packed,
 ) {
+    let units = GATHER_OUTPUTS / LANES;
     let mut step = 0;
-    for unit in 0..packed.offsets.len() - 1 {
-        // SAFETY: the caller's promise.
-        let sums = unsafe { unit_sums::<LANES>(inputs, packed, unit, &mut step) };
-        let outs = outs.map(|out| out.wrapping_add(unit * LANES));
-        if LANES == GATHER_OUTPUTS {
-            for row in 0..BLOCK {
-                // SAFETY: the caller's promise.
-                unsafe { _mm_storeu_si128(outs[row].cast(), finish(sums[row])) };
-            }
+    for group in 0..(packed.offsets.len() - 1) / units {
+        let rows = if LANES == GATHER_OUTPUTS {
+            // SAFETY: the caller's promise.
+            let sums = unsafe { unit_sums::<LANES>(inputs, packed, group, &mut step) };
+            // Packing leaves four outputs of each row side by side in each 128-bit part.
+            let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            _mm512_permutexvar_epi32(order, finish(sums))
         } else {
-            let bytes = finish(add_parts(sums));
-            let rows = [
-                _mm_extract_epi32::<0>(bytes),
-                _mm_extract_epi32::<1>(bytes),
-                _mm_extract_epi32::<2>(bytes),
-                _mm_extract_epi32::<3>(bytes),
-            ];
-            for row in 0..BLOCK {
-                // SAFETY: the caller's promise: four bytes.
-                unsafe { outs[row].cast::<i32>().write_unaligned(rows[row]) };
+            let mut sums = [_mm512_setzero_si512(); 4];
+            for (unit, sum) in sums.iter_mut().enumerate() {
+                let unit = group * units + unit;
+                // SAFETY: the caller's promise.
+                *sum = add_parts(unsafe { unit_sums::<LANES>(inputs, packed, unit, &mut step) });
             }
+            // Each part is a row already.
+            finish(sums)
+        };
+        let parts = [
+            _mm512_castsi512_si128(rows),
+            _mm512_extracti32x4_epi32::<1>(rows),
+            _mm512_extracti32x4_epi32::<2>(rows),
+            _mm512_extracti32x4_epi32::<3>(rows),
+        ];
+        for (out, part) in outs.into_iter().zip(parts) {
+            // SAFETY: the caller's promise.
+            unsafe { _mm_storeu_si128(out.add(group * GATHER_OUTPUTS).cast(), part) };
         }
     }
 }
@@ -91,7 +98,10 @@ unsafe fn unit_sums<const LANES: usize>(
     unit: usize,
     step: &mut usize,
 ) -> [__m512i; BLOCK] {
-    let mut sums = [[_mm512_setzero_si512(); 3]; BLOCK];
+    // Half a unit, once for each output: where four parts are added, in the first.
+    let rounding = _mm512_maskz_set1_epi32(if LANES == 4 { 0xF } else { !0 }, ROUNDING);
+    let zero = _mm512_setzero_si512();
+    let mut sums = [[rounding, zero, zero]; BLOCK];
     for window in &packed.windows[packed.offsets[unit]..packed.offsets[unit + 1]] {
         let bytes = inputs.map(|input| {
             // SAFETY: the caller's promise.
@@ -116,8 +126,11 @@ unsafe fn unit_sums<const LANES: usize>(
             };
             for row in 0..BLOCK {
                 let taps = _mm512_permutex2var_epi8(bytes[row][0], index, bytes[row][1]);
-                for digit in 0..3 {
+                for digit in 0..2 {
                     sums[row][digit] = _mm512_dpbusd_epi32(sums[row][digit], taps, weights[digit]);
+                }
+                if chunk.wide {
+                    sums[row][2] = _mm512_dpbusd_epi32(sums[row][2], taps, weights[2]);
                 }
             }
         }
@@ -126,11 +139,10 @@ unsafe fn unit_sums<const LANES: usize>(
     sums.map(|digits| join(digits))
 }
 
-/// Rounded and clamped sums.
+/// Sums with the fraction dropped, as bytes: in each 128-bit part those of the four vectors one behind the other.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn finish(sums: __m512i) -> __m128i {
-    let rounded = _mm512_add_epi32(sums, _mm512_set1_epi32(ROUNDING));
-    let values = _mm512_srai_epi32::<{ PRECISION_BITS }>(rounded);
-    _mm512_cvtusepi32_epi8(_mm512_max_epi32(values, _mm512_setzero_si512()))
+#[target_feature(enable = "avx512f,avx512bw")]
+fn finish(sums: [__m512i; 4]) -> __m512i {
+    let [a, b, c, d] = sums.map(|sums| _mm512_srai_epi32::<{ PRECISION_BITS }>(sums));
+    _mm512_packus_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d))
 }

@@ -16,6 +16,8 @@ pub(crate) mod ycc;
 
 pub(crate) use pack::Packed;
 
+use std::ops::Range;
+
 use crate::ResizeError;
 use crate::coefficients::Coefficients;
 
@@ -142,20 +144,22 @@ pub(crate) fn horizontal(
     }
 }
 
-/// Resamples columns: output row `y` is a weighted sum of the source rows in span `y`, over the first `bytes` bytes of each.
+/// Resamples columns: output row `y` is a weighted sum of the source rows in span `y`, over the first `bytes` bytes of each. The rows of `outputs` are
+/// made, the first of them at the start of `target`.
 pub(crate) fn vertical(
     backend: Backend,
     bytes: usize,
     source: Rows<'_>,
     table: &Coefficients,
+    outputs: Range<usize>,
     target: RowsMut<'_>,
 ) {
     #[cfg(target_arch = "x86_64")]
     if backend == Backend::Avx512 && table.fits_bytes && bytes >= avx512::LANES {
-        return avx512::vertical(bytes, source, table, target);
+        return avx512::vertical(bytes, source, table, outputs, target);
     } else if backend != Backend::Scalar && table.fits_words && bytes >= avx2::LANES {
-        return avx2::vertical(bytes, source, table, target);
+        return avx2::vertical(bytes, source, table, outputs, target);
     }
     let _ = backend;
-    scalar::vertical(bytes, source, table, target);
+    scalar::vertical(bytes, source, table, outputs, target);
 }

@@ -25,6 +25,8 @@ pub(crate) struct GatherChunk {
     /// Least first, as in [`ByteChunk`].
     pub digits: [[i8; 64]; 3],
     pub index: [u8; 64],
+    /// Whether any weight has a third digit: at the ends of a wide filter none may have.
+    pub wide: bool,
 }
 
 /// [`GATHER_LOAD`] bytes of a source row that several steps pick from.
@@ -125,8 +127,8 @@ impl Packed {
         };
         let step = 64 / lanes;
         let outputs = table.spans.len();
-        for first in (0..outputs).step_by(lanes) {
-            let unit = first..(first + lanes).min(outputs);
+        for first in (0..outputs.next_multiple_of(GATHER_OUTPUTS)).step_by(lanes) {
+            let unit = first.min(outputs)..(first + lanes).min(outputs);
             let spans = &table.spans[unit.clone()];
             let start = spans.iter().map(|span| span.start).min().unwrap_or(0);
             let longest = spans.iter().map(|span| span.len).max().unwrap_or(0);
@@ -141,6 +143,7 @@ impl Packed {
                 let mut chunk = GatherChunk {
                     digits: [[0; 64]; 3],
                     index: [0; 64],
+                    wide: false,
                 };
                 // As many steps as possible share a window: loads cost more than the picking.
                 let opens = done == 0 || reach(done) > base + GATHER_LOAD;
@@ -163,6 +166,7 @@ impl Packed {
                         }
                     }
                 }
+                chunk.wide = chunk.digits[2].iter().any(|&digit| digit != 0);
                 packed.reach = packed.reach.max(base + GATHER_LOAD);
                 packed.gathers.push(chunk);
                 let end = packed.gathers.len();

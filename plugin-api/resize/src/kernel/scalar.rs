@@ -1,5 +1,7 @@
 //! The passes in plain Rust: the definition that the SIMD kernels are tested against.
 
+use std::ops::Range;
+
 use super::{Rows, RowsMut};
 use crate::coefficients::{Coefficients, PRECISION_BITS, ROUNDING};
 
@@ -27,21 +29,28 @@ pub(super) fn horizontal<const CHANNELS: usize>(
     }
 }
 
-pub(super) fn vertical(bytes: usize, source: Rows<'_>, table: &Coefficients, target: RowsMut<'_>) {
-    for (output, span) in table.spans.iter().enumerate() {
+pub(super) fn vertical(
+    bytes: usize,
+    source: Rows<'_>,
+    table: &Coefficients,
+    outputs: Range<usize>,
+    target: RowsMut<'_>,
+) {
+    for (line, output) in outputs.enumerate() {
+        let span = table.spans[output];
         columns(
             0..bytes,
             source,
             span.start,
             table.fixed_of(output),
-            &mut target.data[output * target.stride..][..bytes],
+            &mut target.data[line * target.stride..][..bytes],
         );
     }
 }
 
 /// One output row over a range of byte columns; a block at a time, so that rows are read along and sums stay in registers.
 pub(super) fn columns(
-    range: std::ops::Range<usize>,
+    range: Range<usize>,
     source: Rows<'_>,
     start: usize,
     weights: &[i32],

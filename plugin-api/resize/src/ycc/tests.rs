@@ -129,14 +129,16 @@ proptest! {
     #[test]
     fn planes_are_resized_like_their_rgb(
         width in 5_u32..210, height in 1_u32..40, to in (1_u32..120, 1_u32..60), chroma in prop::sample::select(CHROMAS.to_vec()),
-        padding in 0_usize..3, filter in prop::sample::select(Filter::ALL.to_vec()), seed in any::<u64>(),
+        padding in 0_usize..3, cut in (0.0_f32..0.5, 0.5_f32..1.0), filter in prop::sample::select(Filter::ALL.to_vec()), seed in any::<u64>(),
     ) {
         let drawn = Drawn::new((width, height), chroma, padding, seed);
         let rgb = drawn.rgb();
         let scaling = Scaling::new((width, height), to, filter);
         let window = crate::Window { x: to.0 / 3, y: to.1 / 4, width: (to.0 / 2).max(1), height: (to.1 / 2).max(1) };
+        let (w, h) = (width as f32, height as f32);
+        let region = crate::Region { left: w * cut.0, top: h * cut.0, right: w * cut.1, bottom: h * cut.1 };
         for backend in backends() {
-            for scaling in [scaling, scaling.with_window(window), Scaling::new((width, height), (width, height), filter)] {
+            for scaling in [scaling, scaling.with_window(window), scaling.with_region(region), Scaling::new((width, height), (width, height), filter)] {
                 let [expected, found] = both(&drawn, &scaling, &rgb, backend);
                 prop_assert!(expected == found, "{:?} {:?}", backend, scaling);
             }
@@ -180,6 +182,23 @@ fn large_reductions_take_every_layout_of_the_weights() {
                 assert!(expected == found, "{backend:?} {width} to {to} {filter:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_region_that_takes_nothing_is_black_by_both_ways() {
+    let drawn = Drawn::new((9, 6), Chroma::Quarter, 0, 5);
+    let region = crate::Region {
+        left: 0.0,
+        top: 2.1,
+        right: 9.0,
+        bottom: 2.2,
+    };
+    let scaling = Scaling::new((9, 6), (4, 1), Filter::Box).with_region(region);
+    let rgb = drawn.rgb();
+    for backend in backends() {
+        let [expected, found] = both(&drawn, &scaling, &rgb, backend);
+        assert!(expected == found, "{backend:?}");
     }
 }
 
