@@ -93,8 +93,8 @@ impl YccPlanes<'_> {
         Ok(())
     }
 
-    /// Samples of row `y`: luma, and for both differences the row that it lies in and the next nearest.
-    fn row(&self, y: usize) -> ycc::Row<'_> {
+    /// Samples of row `y`: luma, and for both differences the row that it lies in and the next nearest. `first` is where the walk down the rows began.
+    fn row(&self, y: usize, first: usize) -> ycc::Row<'_> {
         let (width, height) = self.chroma_size();
         let (near, far) = match self.chroma {
             Chroma::Full | Chroma::HalfWidth => (y, y),
@@ -109,7 +109,9 @@ impl YccPlanes<'_> {
             near: [samples(0, near), samples(1, near)],
             far: [samples(0, far), samples(1, far)],
             chroma: self.chroma,
-            ahead: (self.luma_stride, self.difference_stride.wrapping_mul(2)),
+            // An even row's far chroma row is the near one of the row before, and the other way round.
+            exchanged: self.chroma == Chroma::Quarter && y.is_multiple_of(2) && y > first,
+            ahead: (self.luma_stride, self.difference_stride),
         }
     }
 }
@@ -162,7 +164,7 @@ impl Resizer {
         for first in (0..lines).step_by(BAND) {
             let count = BAND.min(lines - first);
             for (y, room) in band.chunks_exact_mut(3 * stride).take(count).enumerate() {
-                let row = planes.row(down.reach.0 + first + y);
+                let row = planes.row(down.reach.0 + first + y, down.reach.0);
                 ycc::to_planes(self.backend, &row, &mut self.sums, room, stride);
             }
             kernel::horizontal(
@@ -223,7 +225,7 @@ impl Resizer {
         grow(&mut self.band, 3 * stride);
         let mut pixels = vec![0; width * height * 3];
         for (y, out) in pixels.chunks_exact_mut(width * 3).enumerate() {
-            let row = planes.row(y);
+            let row = planes.row(y, 0);
             ycc::to_planes(self.backend, &row, &mut self.sums, &mut self.band, stride);
             let band = &self.band;
             ycc::interleave(

@@ -10,7 +10,7 @@ use std::arch::x86_64::{
 };
 
 use super::super::avx512::is_available;
-use super::{MARGIN, Row, STEP, factor, rounding, scalar};
+use super::{Row, STEP, factor, rounding, scalar};
 use crate::Chroma;
 
 /// `factor::RED` less one, with 15 fraction bits for `vpmulhrsw`: for each of the 256 differences it rounds to the same (tested).
@@ -18,34 +18,48 @@ const RED_15: i16 = 13173;
 /// `factor::BLUE` less two, likewise.
 const BLUE_15: i16 = -7471;
 
+/// Entries before the first sum, so that the sum left of it can be read.
+const MARGIN: usize = 32;
+
+/// Room for the column sums of a chroma row, with a margin on both sides.
+pub(super) const fn sums_of(samples: usize) -> usize {
+    MARGIN + samples.next_multiple_of(MARGIN) + MARGIN
+}
+
+/// `sums` has room for four rows: blue and red as seen from the near chroma row, then as seen from the far one, for the next row of pixels.
 pub(super) fn to_planes(row: &Row<'_>, sums: &mut [i16], out: &mut [u8], stride: usize) {
     assert!(is_available(), "back end chosen without its instructions");
     let (width, samples) = (row.luma.len(), row.near[0].len());
     assert!(stride >= width.next_multiple_of(STEP) && out.len() >= 3 * stride);
-    let half = sums.len() / 2;
-    let (blue_sums, red_sums) = sums.split_at_mut(half);
+    assert!(sums.len() == 4 * sums_of(samples));
+    let rows = row.near.iter().chain(&row.far);
+    assert!(rows.into_iter().all(|plane| plane.len() == samples));
+    let (near_sums, far_sums) = sums.split_at_mut(2 * sums_of(samples));
     if row.chroma == Chroma::Full {
-        assert!(row.near.iter().all(|plane| plane.len() == width));
+        assert!(samples == width);
     } else {
-        assert!(half >= MARGIN + samples.next_multiple_of(MARGIN) + MARGIN);
         assert!(samples == width.div_ceil(2));
-        for (plane, sums) in [&mut *blue_sums, &mut *red_sums].into_iter().enumerate() {
-            assert!(row.near[plane].len() == samples && row.far[plane].len() == samples);
-            // SAFETY: the instructions were detected; both rows hold `samples` bytes, and `sums` room for `samples` rounded up to `MARGIN` behind its
-            // margin.
+        let rooms = near_sums.chunks_exact_mut(sums_of(samples));
+        let rooms = rooms.zip(far_sums.chunks_exact_mut(sums_of(samples)));
+        for (plane, (near, far)) in rooms.enumerate().filter(|_| !row.exchanged) {
+            // SAFETY: the instructions were detected; both chroma rows hold `samples` bytes, and both rooms have, behind their margin, place for
+            // `samples` rounded up to `MARGIN`.
             unsafe {
                 column_sums(
-                    row.near[plane].as_ptr(),
-                    row.far[plane].as_ptr(),
+                    [row.near[plane].as_ptr(), row.far[plane].as_ptr()],
                     samples,
                     row.ahead.1,
-                    sums.as_mut_ptr().add(MARGIN),
+                    [&mut *near, &mut *far].map(|sums| sums.as_mut_ptr().add(MARGIN)),
                 );
             };
-            sums[MARGIN - 1] = sums[MARGIN];
-            sums[MARGIN + samples] = sums[MARGIN + samples - 1];
+            for sums in [near, far] {
+                sums[MARGIN - 1] = sums[MARGIN];
+                sums[MARGIN + samples] = sums[MARGIN + samples - 1];
+            }
         }
     }
+    let sums = if row.exchanged { far_sums } else { near_sums };
+    let (blue_sums, red_sums) = sums.split_at(sums_of(samples));
     // SAFETY: the instructions were detected; `out` holds three planes of `width` rounded up to `STEP`, and the sums and chroma rows are as long as
     // asserted.
     unsafe {
@@ -105,31 +119,28 @@ unsafe fn from_sums(row: &Row<'_>, sums: [*const i16; 2], out: *mut u8, stride: 
     unsafe { pixels(row, out, stride, differences) };
 }
 
-/// Three times the near sample and once the far one.
+/// Three times one row's sample and once the other's, both ways round.
 ///
 /// # Safety
 ///
-/// The instructions; `samples` bytes readable at `near` and `far`; `samples` rounded up to 32 writable at `out`.
+/// The instructions; `samples` bytes readable at `rows`; `samples` rounded up to 32 writable at `outs`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn column_sums(
-    near: *const u8,
-    far: *const u8,
-    samples: usize,
-    ahead: usize,
-    out: *mut i16,
-) {
+unsafe fn column_sums(rows: [*const u8; 2], samples: usize, ahead: usize, outs: [*mut i16; 2]) {
     let step = |at: usize, mask: u32| {
-        // SAFETY: the mask keeps the loads within `samples`; the store is within its rounding up.
+        // SAFETY: the mask keeps the loads within `samples`; the stores are within its rounding up.
         unsafe {
-            let near = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, near.add(at).cast()));
-            let far = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, far.add(at).cast()));
-            let sum = _mm512_add_epi16(_mm512_add_epi16(near, near), _mm512_add_epi16(near, far));
-            _mm512_storeu_si512(out.add(at).cast(), sum);
+            let [near, far] = rows
+                .map(|row| _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(mask, row.add(at).cast())));
+            let once = _mm512_add_epi16(near, far);
+            for (out, twice) in outs.into_iter().zip([near, far]) {
+                let sum = _mm512_add_epi16(once, _mm512_add_epi16(twice, twice));
+                _mm512_storeu_si512(out.add(at).cast(), sum);
+            }
         }
     };
     let whole = samples & !63;
     for at in (0..whole).step_by(64) {
-        _mm_prefetch::<_MM_HINT_T0>(near.wrapping_add(at).wrapping_add(ahead).cast());
+        _mm_prefetch::<_MM_HINT_T0>(rows[1].wrapping_add(at).wrapping_add(ahead).cast());
         step(at, !0);
         step(at + 32, !0);
     }

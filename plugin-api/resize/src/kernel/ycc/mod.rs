@@ -21,6 +21,8 @@ pub(crate) struct Row<'a> {
     pub far: [&'a [u8]; 2],
     /// How chroma is spaced.
     pub chroma: Chroma,
+    /// Whether the row converted just before, with the same room for sums, was made from the same chroma rows, near and far exchanged.
+    pub exchanged: bool,
     /// Bytes from this luma row to the one that is wanted next, and from the near chroma rows to the next not yet wanted: hints to fetch them early.
     pub ahead: (usize, usize),
 }
@@ -32,9 +34,6 @@ pub(crate) const STEP: usize = 64;
 pub(crate) const fn padded(width: usize) -> usize {
     width.next_multiple_of(STEP)
 }
-
-/// Entries before the first sum, so that the sum left of it can be read.
-const MARGIN: usize = 32;
 
 /// Fixed-point factors of the conversion, with 16 fraction bits, as libjpeg rounds them.
 mod factor {
@@ -59,7 +58,7 @@ fn rounding(chroma: Chroma) -> (i16, i16) {
 }
 
 /// Converts a row: red at the start of `out`, green at `stride`, blue at twice that; each plane has [`padded`] bytes, those past the row's end without
-/// meaning. `sums` is room.
+/// meaning. `sums` is room, to be left alone from one row to the next.
 pub(crate) fn to_planes(
     backend: Backend,
     row: &Row<'_>,
@@ -79,14 +78,13 @@ pub(crate) fn to_planes(
             .chain(&row.far)
             .all(|plane| plane.len() == samples)
     );
-    let room = 2 * (MARGIN + samples.next_multiple_of(MARGIN) + MARGIN);
-    let sums = super::aligned(sums, room);
     #[cfg(target_arch = "x86_64")]
     if backend == Backend::Avx512 {
+        let sums = super::aligned(sums, 4 * avx512::sums_of(samples));
         return avx512::to_planes(row, sums, out, stride);
     }
-    let _ = backend;
-    scalar::to_planes(row, sums, out, stride);
+    let _ = (backend, sums);
+    scalar::to_planes(row, out, stride);
 }
 
 /// Planes of red, green and blue to pixels of three bytes, as many as `out` holds.

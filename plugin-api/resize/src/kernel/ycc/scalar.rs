@@ -1,9 +1,9 @@
 //! The conversion in plain Rust: the definition that the SIMD kernel is tested against. Knows no instruction set.
 
-use super::{MARGIN, Row, factor, rounding};
+use super::{Row, factor, rounding};
 use crate::Chroma;
 
-pub(super) fn to_planes(row: &Row<'_>, sums: &mut [i16], out: &mut [u8], stride: usize) {
+pub(super) fn to_planes(row: &Row<'_>, out: &mut [u8], stride: usize) {
     let width = row.luma.len();
     let (red, rest) = out.split_at_mut(stride);
     let (green, blue) = rest.split_at_mut(stride);
@@ -17,40 +17,26 @@ pub(super) fn to_planes(row: &Row<'_>, sums: &mut [i16], out: &mut [u8], stride:
         }
         return;
     }
-    let samples = row.near[0].len();
-    let half = sums.len() / 2;
-    let (blue_sums, red_sums) = sums.split_at_mut(half);
-    for (plane, sums) in [&mut *blue_sums, &mut *red_sums].into_iter().enumerate() {
-        let inner = &mut sums[MARGIN..][..samples];
-        for ((sum, &near), &far) in inner.iter_mut().zip(row.near[plane]).zip(row.far[plane]) {
-            *sum = 3 * i16::from(near) + i16::from(far);
-        }
-        sums[MARGIN - 1] = sums[MARGIN];
-        sums[MARGIN + samples] = sums[MARGIN + samples - 1];
-    }
+    let last = row.near[0].len() - 1;
     let (left, right) = rounding(row.chroma);
-    let widened = |sums: &[i16], at: usize, other: usize, round: i16| {
-        i32::from(((3 * sums[at] + sums[other] + round) >> 4) - 128)
+    let widened = |plane: usize, at: usize, beside: usize, round: i16| {
+        let sum = |at: usize| {
+            let (near, far) = (row.near[plane][at], row.far[plane][at]);
+            3 * i16::from(near) + i16::from(far)
+        };
+        i32::from(((3 * sum(at) + sum(beside) + round) >> 4) - 128)
     };
-    for sample in 0..width / 2 {
-        let (at, x) = (MARGIN + sample, 2 * sample);
+    for x in 0..width {
+        let at = x / 2;
+        let (beside, round) = if x.is_multiple_of(2) {
+            (at.saturating_sub(1), left)
+        } else {
+            ((at + 1).min(last), right)
+        };
         [red[x], green[x], blue[x]] = convert(
             i32::from(row.luma[x]),
-            widened(blue_sums, at, at - 1, left),
-            widened(red_sums, at, at - 1, left),
-        );
-        [red[x + 1], green[x + 1], blue[x + 1]] = convert(
-            i32::from(row.luma[x + 1]),
-            widened(blue_sums, at, at + 1, right),
-            widened(red_sums, at, at + 1, right),
-        );
-    }
-    if !width.is_multiple_of(2) {
-        let (at, x) = (MARGIN + samples - 1, width - 1);
-        [red[x], green[x], blue[x]] = convert(
-            i32::from(row.luma[x]),
-            widened(blue_sums, at, at - 1, left),
-            widened(red_sums, at, at - 1, left),
+            widened(0, at, beside, round),
+            widened(1, at, beside, round),
         );
     }
 }
