@@ -34,7 +34,7 @@ pub struct Prepared {
 
 /// Decodes a file to upright RGB at full size: for cards marked `float` or `self`.
 pub fn decode_file(path: impl AsRef<Path>, limits: &Limits) -> Result<Decoded, ImageError> {
-    let bytes = read(path.as_ref(), limits)?;
+    let bytes = read_file(path, limits)?;
     let (image, notes) = workspace::decode(&bytes, limits)?;
     Ok(Decoded {
         image,
@@ -50,8 +50,18 @@ pub fn prepare_file(
     limits: &Limits,
     cache: Option<&PixelCache>,
 ) -> Result<Prepared, ImageError> {
-    let bytes = read(path.as_ref(), limits)?;
-    let content_hash = ContentHash::of(&bytes);
+    let bytes = read_file(path, limits)?;
+    prepare_bytes(&bytes, ContentHash::of(&bytes), spec, limits, cache)
+}
+
+/// The same for a file that is in memory already; `content_hash` must be that of `bytes`.
+pub fn prepare_bytes(
+    bytes: &[u8],
+    content_hash: ContentHash,
+    spec: &PrepareSpec,
+    limits: &Limits,
+    cache: Option<&PixelCache>,
+) -> Result<Prepared, ImageError> {
     if let Some((image, notes)) = cache.and_then(|cache| cache.get(&content_hash, spec)) {
         // The entry may have been made under wider limits.
         let (width, height) = (
@@ -72,7 +82,7 @@ pub fn prepare_file(
             from_cache: true,
         });
     }
-    let (image, notes) = workspace::prepare(&bytes, spec, limits)?;
+    let (image, notes) = workspace::prepare(bytes, spec, limits)?;
     if let Some(cache) = cache
         && let Err(error) = cache.put(&content_hash, spec, &image, &notes)
     {
@@ -86,12 +96,9 @@ pub fn prepare_file(
     })
 }
 
-/// Name of a file's content, without decoding it.
-pub fn hash_file(path: impl AsRef<Path>, limits: &Limits) -> Result<ContentHash, ImageError> {
-    Ok(ContentHash::of(&read(path.as_ref(), limits)?))
-}
-
-fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, ImageError> {
+/// A file's bytes, at most `limits.max_file_bytes` of them and at least one.
+pub fn read_file(path: impl AsRef<Path>, limits: &Limits) -> Result<Vec<u8>, ImageError> {
+    let path = path.as_ref();
     let fault = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => ImageError::Missing { path: path.into() },
         ErrorKind::IsADirectory => ImageError::IsADirectory { path: path.into() },

@@ -34,7 +34,7 @@ mod workspace;
 
 pub use cache::PixelCache;
 pub use error::ImageError;
-pub use file::{Decoded, Prepared, decode_file, hash_file, prepare_file};
+pub use file::{Decoded, Prepared, decode_file, prepare_bytes, prepare_file, read_file};
 pub use format::ImageFormat;
 pub use image::{ContentHash, DecodeNotes, RgbImage, SourceMode};
 pub use limits::Limits;

@@ -1,6 +1,6 @@
 //! Where a sample's pixels come from: a trait, so that evaluation runs on drawn pixels in tests, and the real thing over files.
 
-use focus_images::{ImageError, Limits, PixelCache, PrepareSpec, hash_file, prepare_file};
+use focus_images::{ImageError, Limits, PixelCache, PrepareSpec, prepare_bytes, read_file};
 use focus_plugin_abi::v1::message::{Geometry, PixelMode, PreprocessingCard, ResizeFilter};
 use focus_store::ContentHash;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ pub struct ImageFailure {
 
 /// Reads and prepares images; used from several threads.
 pub trait PixelSource: Sync {
-    /// Hash of the file's bytes.
-    fn hash(&self, sample: u32) -> Result<ContentHash, ImageFailure>;
-    /// Decoded and resized: u8 RGB of the card's size, and the hash of the file's bytes.
-    fn prepare(&self, sample: u32) -> Result<(Arc<[u8]>, ContentHash), ImageFailure>;
+    /// The file's bytes and their hash.
+    fn read(&self, sample: u32) -> Result<(Vec<u8>, ContentHash), ImageFailure>;
+    /// What `read` gave, decoded and resized: u8 RGB of the card's size.
+    fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Arc<[u8]>, ImageFailure>;
 }
 
 /// Files of a dataset, prepared as a card says.
@@ -37,17 +37,18 @@ pub struct FilePixels {
 }
 
 impl PixelSource for FilePixels {
-    fn hash(&self, sample: u32) -> Result<ContentHash, ImageFailure> {
-        let hash =
-            hash_file(&self.files[sample as usize], &self.limits).map_err(|e| failure(&e))?;
-        Ok(ContentHash(hash.0))
+    fn read(&self, sample: u32) -> Result<(Vec<u8>, ContentHash), ImageFailure> {
+        let bytes =
+            read_file(&self.files[sample as usize], &self.limits).map_err(|e| failure(&e))?;
+        let hash = ContentHash::of(&bytes);
+        Ok((bytes, hash))
     }
 
-    fn prepare(&self, sample: u32) -> Result<(Arc<[u8]>, ContentHash), ImageFailure> {
-        let file = &self.files[sample as usize];
-        let prepared = prepare_file(file, &self.spec, &self.limits, self.cache.as_ref())
+    fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Arc<[u8]>, ImageFailure> {
+        let hash = focus_images::ContentHash(hash.0);
+        let prepared = prepare_bytes(bytes, hash, &self.spec, &self.limits, self.cache.as_ref())
             .map_err(|e| failure(&e))?;
-        Ok((prepared.pixels.into(), ContentHash(prepared.content_hash.0)))
+        Ok(prepared.pixels.into())
     }
 }
 

@@ -260,25 +260,49 @@ fn prepare_batch(
     source: &dyn PixelSource,
     cache: Option<&EmbeddingCache>,
 ) -> Result<Work, StoreError> {
-    if let Some(cache) = cache
-        && let Some(rows) = all_cached(plan, dim, source, cache)?
-    {
-        return Ok(Work::Known(rows));
-    }
-    let prepared: Vec<_> = plan
+    let read: Vec<_> = plan
         .par_iter()
-        .map(|wanted| (wanted, source.prepare(wanted.sample)))
+        .map(|wanted| (wanted, source.read(wanted.sample)))
         .collect();
     let mut known = Known::default();
-    let mut batch = PixelBatch::default();
-    for (wanted, result) in prepared {
+    let mut readable = Vec::with_capacity(plan.len());
+    for (wanted, result) in read {
         match result {
-            Ok((pixels, hash)) => {
+            Ok((bytes, hash)) => readable.push((wanted, bytes, hash)),
+            Err(failure) => known.rows.push(failed(wanted, None, failure)),
+        }
+    }
+    let hashes: Vec<_> = readable.iter().map(|(_, _, hash)| *hash).collect();
+    if let Some(found) = all_cached(&hashes, dim, cache)? {
+        known.rows.extend(
+            readable
+                .iter()
+                .zip(found)
+                .map(|((wanted, _, hash), embedding)| AnswerRow {
+                    sample: wanted.sample,
+                    id: wanted.id.clone(),
+                    content_hash: Some(*hash),
+                    outcome: Outcome::Ok,
+                    reason: None,
+                    message: None,
+                    embedding: Some(embedding),
+                }),
+        );
+        return Ok(Work::Known(known.rows));
+    }
+    let prepared: Vec<_> = readable
+        .into_par_iter()
+        .map(|(wanted, bytes, hash)| (wanted, hash, source.prepare(&bytes, hash)))
+        .collect();
+    let mut batch = PixelBatch::default();
+    for (wanted, hash, result) in prepared {
+        match result {
+            Ok(pixels) => {
                 let sample = wanted.sample as usize;
                 known.asked.insert(sample, (wanted.id.clone(), hash));
                 batch.images.push(PreparedImage { sample, pixels });
             }
-            Err(failure) => known.rows.push(failed(wanted, failure)),
+            Err(failure) => known.rows.push(failed(wanted, Some(hash), failure)),
         }
     }
     Ok(if batch.images.is_empty() {
@@ -288,48 +312,22 @@ fn prepare_batch(
     })
 }
 
-/// The whole batch from the cache, unreadable images as what they are; `None` when a readable one is not there.
+/// The embeddings of these images; `None` unless the cache has every one.
 fn all_cached(
-    plan: &[Wanted],
+    hashes: &[ContentHash],
     dim: usize,
-    source: &dyn PixelSource,
-    cache: &EmbeddingCache,
-) -> Result<Option<Vec<AnswerRow>>, StoreError> {
-    let hashed: Vec<_> = plan
-        .par_iter()
-        .map(|wanted| (wanted, source.hash(wanted.sample)))
-        .collect();
-    let hashes: Vec<_> = hashed
-        .iter()
-        .filter_map(|(_, hash)| hash.as_ref().ok().copied())
-        .collect();
-    let mut hits = cache.get(&hashes, dim)?;
-    let mut rows = Vec::with_capacity(plan.len());
-    for (wanted, hash) in hashed {
-        match hash {
-            Err(failure) => rows.push(failed(wanted, failure)),
-            Ok(hash) => match hits.get_mut(&hash) {
-                None => return Ok(None),
-                Some(embedding) => rows.push(AnswerRow {
-                    sample: wanted.sample,
-                    id: wanted.id.clone(),
-                    content_hash: Some(hash),
-                    outcome: Outcome::Ok,
-                    reason: None,
-                    message: None,
-                    embedding: Some(embedding.clone()),
-                }),
-            },
-        }
-    }
-    Ok(Some(rows))
+    cache: Option<&EmbeddingCache>,
+) -> Result<Option<Vec<Vec<f32>>>, StoreError> {
+    let Some(cache) = cache else { return Ok(None) };
+    let hits = cache.get(hashes, dim)?;
+    Ok(hashes.iter().map(|hash| hits.get(hash).cloned()).collect())
 }
 
-fn failed(wanted: &Wanted, failure: ImageFailure) -> AnswerRow {
+fn failed(wanted: &Wanted, content_hash: Option<ContentHash>, failure: ImageFailure) -> AnswerRow {
     AnswerRow {
         sample: wanted.sample,
         id: wanted.id.clone(),
-        content_hash: None,
+        content_hash,
         outcome: Outcome::ImageError,
         reason: Some(failure.reason),
         message: Some(failure.message),

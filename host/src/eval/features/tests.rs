@@ -35,20 +35,21 @@ impl Drawn {
 }
 
 impl PixelSource for Drawn {
-    fn hash(&self, sample: u32) -> Result<ContentHash, ImageFailure> {
+    fn read(&self, sample: u32) -> Result<(Vec<u8>, ContentHash), ImageFailure> {
         if self.unreadable.contains(&sample) {
             return Err(ImageFailure {
                 reason: "truncated".into(),
                 message: "The file ends early".into(),
             });
         }
-        Ok(ContentHash::of(&Self::pixels(sample)))
+        let bytes = Self::pixels(sample).to_vec();
+        let hash = ContentHash::of(&bytes);
+        Ok((bytes, hash))
     }
 
-    fn prepare(&self, sample: u32) -> Result<(Arc<[u8]>, ContentHash), ImageFailure> {
-        let hash = self.hash(sample)?;
+    fn prepare(&self, bytes: &[u8], _: ContentHash) -> Result<Arc<[u8]>, ImageFailure> {
         self.prepared.fetch_add(1, Ordering::Relaxed);
-        Ok((Self::pixels(sample), hash))
+        Ok(bytes.into())
     }
 }
 
