@@ -211,3 +211,57 @@ fn a_worker_ends_with_its_host() {
 fn child_id(id: u32) -> String {
     id.to_string()
 }
+
+#[test]
+fn a_run_is_about_the_photographs_it_asked_about() {
+    let place = Place::new();
+    let data = place.dataset(12, 96);
+    let args = [
+        "eval",
+        "--plugin",
+        arg(&built().hostile),
+        "--dataset",
+        "synthetic",
+        "--data",
+        arg(&data),
+        "--tasks",
+        "binary_dr",
+        "--no-cache",
+    ];
+    let run = |out: &str| place.run(&[&args[..], &["--out", out]].concat());
+    assert!(run("run").status.success());
+    let before = contents(&place.path("run"));
+    let table = std::fs::read_to_string(data.join("labels.csv")).expect("a table");
+    let names: Vec<_> = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split(',').next())
+        .collect();
+    let (first, second) = (data.join(names[0]), data.join(names[1]));
+    let kept = std::fs::read(&first).expect("reads");
+
+    // Another photograph in its place.
+    std::fs::copy(&second, &first).expect("copies");
+    let out = run("run");
+    assert_eq!(out.status.code(), Some(7), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stderr).contains("has changed since"),
+        "{}",
+        text(&out.stderr)
+    );
+
+    // Gone: every later record has another number.
+    std::fs::remove_file(&first).expect("removes");
+    let out = run("run");
+    assert_eq!(out.status.code(), Some(7), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stderr).contains("options.records"),
+        "{}",
+        text(&out.stderr)
+    );
+    assert!(run("other").status.success(), "a folder of its own is fine");
+
+    std::fs::write(&first, kept).expect("writes");
+    assert!(run("run").status.success());
+    assert_eq!(before, contents(&place.path("run")));
+}

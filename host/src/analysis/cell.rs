@@ -32,6 +32,8 @@ pub struct CellAnalysis {
     pub status: CellStatus,
     /// Images the method was fitted on.
     pub train: usize,
+    /// Labelled training images that have no answer and so are not in the fit.
+    pub train_failed: usize,
     /// Test images with a known label.
     pub test: usize,
     /// Of these, without an answer, by `outcome:reason`.
@@ -119,6 +121,10 @@ pub fn analyse(
         train: predictions
             .fold(Fold::Train)
             .filter(|row| row.outcome == Outcome::Ok)
+            .count(),
+        train_failed: predictions
+            .fold(Fold::Train)
+            .filter(|row| row.outcome != Outcome::Ok)
             .count(),
         test: test.len(),
         excluded,

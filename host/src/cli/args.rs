@@ -22,7 +22,7 @@ Exit codes:
   0  done
   1  an unexpected failure of focus-host itself
   2  the command line makes no sense
-  3  bad input: dataset, label file, image folder, run folder
+  3  bad input (dataset, label file, image folder, run folder), or a file or folder that cannot be read or written
   4  the plugin could not be loaded or failed as a whole
   5  finished, but a cell failed (too many images without an answer, or a missing metric's cause is an error)
   6  verify or a check found a difference
@@ -137,22 +137,22 @@ pub(crate) struct WorkerOptions {
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_network: Vec<String>,
     /// Seconds the plugin may take to load.
-    #[arg(long, value_name = "S", default_value_t = config::DEFAULT_LOAD_SECONDS)]
+    #[arg(long, value_name = "S", default_value_t = config::DEFAULT_LOAD_SECONDS, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) load_timeout: u64,
     /// Seconds the model may take to open.
-    #[arg(long, value_name = "S", default_value_t = config::DEFAULT_OPEN_SECONDS)]
+    #[arg(long, value_name = "S", default_value_t = config::DEFAULT_OPEN_SECONDS, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) open_timeout: u64,
     /// Seconds a batch may take before its worker is killed and the images at fault are found.
-    #[arg(long, value_name = "S", default_value_t = config::DEFAULT_BATCH_SECONDS)]
+    #[arg(long, value_name = "S", default_value_t = config::DEFAULT_BATCH_SECONDS, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_timeout: u64,
     /// Resident memory in MiB at which the worker is killed [default: 80 % of what is available].
-    #[arg(long, value_name = "MIB")]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..))]
     pub(crate) worker_memory: Option<u64>,
     /// Restarts of the worker before the run gives up.
     #[arg(long, value_name = "N", default_value_t = config::DEFAULT_MAX_RESTARTS)]
     pub(crate) max_restarts: u32,
     /// CPU threads of the worker [default: all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) threads: Option<u32>,
 }
 

@@ -36,6 +36,14 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
     let plugin = plugins::find(&args.plugin, &folders).map_err(|error| {
         Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint()))
     })?;
+    for (at, (key, _)) in args.settings.iter().enumerate() {
+        if args.settings[..at].iter().any(|(other, _)| other == key) {
+            return Err(Failure::new(
+                Code::Usage,
+                format!("Setting `{key}` is given twice"),
+            ));
+        }
+    }
     Ok(EvalConfig {
         plugin,
         model: args.model.clone(),

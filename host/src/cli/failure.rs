@@ -38,7 +38,8 @@ impl Failure {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            // Names of files may hold anything; a terminal must not obey them.
+            message: message.into().replace('\u{1b}', "\\u{1b}"),
             causes: Vec::new(),
             hint: None,
         }
@@ -117,7 +118,8 @@ impl From<EvalError> for Failure {
         let code = match &error {
             EvalError::Request(_) => Code::Usage,
             EvalError::Plugin(_) | EvalError::Model(_) => Code::Plugin,
-            EvalError::Store(
+            EvalError::Changed(_)
+            | EvalError::Store(
                 StoreError::Locked { .. }
                 | StoreError::IdentityDiffers { .. }
                 | StoreError::NotARun { .. },

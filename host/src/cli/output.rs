@@ -36,6 +36,8 @@ impl Output {
     pub(crate) fn result(&self, text: &str) -> CommandResult {
         let mut stdout = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
+        // Names of files and plugins may hold anything; a terminal must not obey them.
+        let text = text.replace('\u{1b}', "\\u{1b}");
         match write!(stdout, "{text}{end}").and_then(|()| stdout.flush()) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::internal(
                 format!("Cannot write to stdout: {error}"),

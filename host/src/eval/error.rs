@@ -17,6 +17,9 @@ pub enum EvalError {
     /// The plugin's file, sidecar or description.
     #[error("{}", .0.message)]
     Plugin(Advised),
+    /// What a run folder's answers are about is no longer there.
+    #[error("{}", .0.message)]
+    Changed(Advised),
     /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -68,7 +71,9 @@ impl EvalError {
     /// Advice.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Request(a) | Self::Input(a) | Self::Plugin(a) => a.hint.clone(),
+            Self::Request(a) | Self::Input(a) | Self::Plugin(a) | Self::Changed(a) => {
+                a.hint.clone()
+            }
             Self::Model(error) => error.hint(),
             Self::Dataset(error) => error.hint(),
             Self::Store(error) => error.hint(),

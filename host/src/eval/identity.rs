@@ -8,7 +8,7 @@ use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
 use crate::analysis;
 use crate::config::EvalConfig;
 use focus_models::ImageEncoder;
-use focus_store::{ModelIdentity, ModelKey, PluginIdentity, RunManifest};
+use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -64,6 +64,7 @@ pub fn manifest(
     if config.limit > 0 {
         options.insert("limit".into(), serde_json::json!(config.limit));
     }
+    options.insert("records".into(), json(&records_digest(&dataset.records)));
     if let Some(weights) = &facts.weights {
         options.insert("weights".into(), json(weights));
     }
@@ -106,6 +107,25 @@ pub fn manifest(
         synthetic: dataset.synthetic,
         options,
     }
+}
+
+/// `blake3:hex` over the records in order: which image has which number, split and labels. A photograph added to the folder, or
+/// taken away, shifts the numbers, and answers are stored by number.
+fn records_digest(records: &Records) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for record in &records.rows {
+        let text = serde_json::json!([
+            record.id,
+            record.split,
+            record.patient,
+            record.labels,
+            record.published_labels
+        ])
+        .to_string();
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    format!("blake3:{}", hasher.finalize().to_hex())
 }
 
 mod erased {

@@ -16,7 +16,7 @@ mod model;
 mod pixels;
 mod run;
 
-pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells};
+pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
 pub use dataset::{Dataset, map as map_labels, open as open_dataset};
 pub use error::{Advised, EvalError};
 pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};

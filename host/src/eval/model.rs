@@ -6,7 +6,9 @@ use focus_models::{
     ClientOptions, DescribedPlugin, ImageEncoder, InProcessEncoder, Timeouts, WorkerClient,
     WorkerOptions, describe, describe_in_process,
 };
-use focus_plugin_abi::v1::message::{InterfaceName, ModelDescriptor, OpenOptions};
+use focus_plugin_abi::v1::message::{
+    InterfaceName, ModelDescriptor, OpenOptions, PluginDescriptor,
+};
 use focus_worker::Sidecar;
 use std::path::Path;
 
@@ -41,12 +43,15 @@ pub fn worker_options(library: &Path, worker: &WorkerConfig) -> Result<WorkerOpt
 /// Describe the plugin and choose its model.
 pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
     let worker = worker_options(&config.plugin, &config.worker)?;
-    check_device(&config.plugin, &config.device)?;
+    let sidecar =
+        Sidecar::read_for(&config.plugin).map_err(|error| plugin_error(&error, error.hint()))?;
+    check_device(&sidecar, &config.device)?;
     let plugin = if config.worker.in_process {
         describe_in_process(&worker)?
     } else {
         describe(&worker)?
     };
+    check_agreement(&sidecar, &plugin.descriptor)?;
     let models = &plugin.descriptor.models;
     let known = || {
         models
@@ -113,8 +118,7 @@ impl Chosen {
 }
 
 /// A build for other devices is refused before it is loaded.
-fn check_device(library: &Path, device: &str) -> Result<(), EvalError> {
-    let sidecar = Sidecar::read_for(library).map_err(|error| plugin_error(&error, error.hint()))?;
+fn check_device(sidecar: &Sidecar, device: &str) -> Result<(), EvalError> {
     let kind = super::identity::device_kind(device);
     if sidecar.devices.iter().any(|d| d == kind) {
         return Ok(());
@@ -127,6 +131,21 @@ fn check_device(library: &Path, device: &str) -> Result<(), EvalError> {
     Err(EvalError::Request(Advised::new(
         message,
         "Choose another --device, or the plugin's build for this one",
+    )))
+}
+
+/// A sidecar that names another plugin was not made for this one.
+fn check_agreement(sidecar: &Sidecar, plugin: &PluginDescriptor) -> Result<(), EvalError> {
+    if (&sidecar.name, &sidecar.version) == (&plugin.name, &plugin.version) {
+        return Ok(());
+    }
+    let message = format!(
+        "Sidecar and plugin disagree: expected `{} {}`, found `{} {}`",
+        sidecar.name, sidecar.version, plugin.name, plugin.version
+    );
+    Err(EvalError::Plugin(Advised::new(
+        message,
+        "If you trust the file, seal it again: `focus-host plugin seal`",
     )))
 }
 

@@ -1,9 +1,10 @@
 //! One run in order: map, choose, open, identify, embed, fit, analyse, report. Each step's result lies in the run folder before
 //! the next begins, so that a killed run goes on where it was.
 
+use super::cells::record_of;
 use super::dataset::{self, Dataset};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
-use super::pixels::{FilePixels, spec_of};
+use super::pixels::{FilePixels, PixelSource, spec_of};
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
 };
@@ -13,9 +14,10 @@ use crate::report::{self, Report};
 use focus_images::{Limits, PixelCache};
 use focus_models::ImageEncoder;
 use focus_store::{
-    AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey, RunFolder,
-    write_atomic,
+    AnswerBatch, AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey,
+    RunFolder, StoreError, write_atomic,
 };
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -91,7 +93,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
     let inputs = cells::CellInputs {
         records: &dataset.records,
         asked: &wanted.iter().map(|w| w.sample).collect::<BTreeSet<_>>(),
-        embeddings: &Embeddings::read(&answers)?,
+        embeddings: &Embeddings::read(&answers, &dataset.records)?,
         dataset: &facts.dataset.id,
         model: &facts.model.id,
         device: &device,
@@ -158,11 +160,13 @@ impl Stage<'_> {
         key: &ModelKey,
     ) -> Result<(AnswerFile, FeatureCounts), EvalError> {
         let dim = self.facts.opened.embedding_dim as usize;
+        let pixels = self.pixels()?;
         let mut log = match self
             .run
             .answers(ANSWERS, dim, AnswerLogOptions::default())?
         {
             Answers::Finished(file) => {
+                self.unchanged(file.batches()?, &pixels)?;
                 self.progress.begin("Embedding images", 0);
                 self.progress
                     .end(&format!("{} images: all answered before", file.rows()));
@@ -174,7 +178,10 @@ impl Stage<'_> {
                     },
                 ));
             }
-            Answers::Open(log, _) => log,
+            Answers::Open(log, _) => {
+                self.unchanged(log.batches(), &pixels)?;
+                log
+            }
         };
         let cache = if self.config.cache {
             Some(EmbeddingCache::open(
@@ -186,7 +193,7 @@ impl Stage<'_> {
         };
         let counts = features::extract(
             self.wanted,
-            &self.pixels()?,
+            &pixels,
             encoder,
             &mut log,
             cache.as_ref(),
@@ -209,6 +216,37 @@ impl Stage<'_> {
             remember(&file, &cache)?;
         }
         Ok((file, counts))
+    }
+
+    /// Stored answers must be about the photographs that are there now: one that was replaced since would be mixed with others.
+    fn unchanged(
+        &self,
+        batches: impl Iterator<Item = Result<AnswerBatch, StoreError>>,
+        pixels: &FilePixels,
+    ) -> Result<(), EvalError> {
+        for batch in batches {
+            let batch = batch?;
+            let changed = (0..batch.len()).into_par_iter().find_first(|row| {
+                let sample = batch.samples()[*row];
+                // The answer's own record is checked below; a number out of range is not a file to read.
+                let known = (sample as usize) < pixels.files.len();
+                let now = if known {
+                    pixels.read(sample).ok().map(|(_, hash)| hash)
+                } else {
+                    None
+                };
+                !known || now != batch.content_hash(*row)
+            });
+            if let Some(row) = changed {
+                let record = record_of(self.run.path(), &batch, row, &self.dataset.records)?;
+                let path = record.path.as_deref().unwrap_or(&record.id);
+                let message =
+                    format!("Photograph `{path}` has changed since this run asked about it");
+                let hint = "Give another run folder (--out): answers about the new photographs do not belong with these";
+                return Err(EvalError::Changed(Advised::new(message, hint)));
+            }
+        }
+        Ok(())
     }
 
     fn pixels(&self) -> Result<FilePixels, EvalError> {

@@ -5,7 +5,7 @@ use crate::analysis::{self, CellStatus};
 use crate::eval::method::{self, Method};
 use crate::eval::{
     ANSWERS, CELLS_FILE, CellRecord, ERROR_BUDGET, Embeddings, EvalError, FACTS_FILE, Facts,
-    compute_cells,
+    compute_cells, record_of,
 };
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, ContentHash, Metrics, Outcome, Predictions, Record, Records,
@@ -96,6 +96,7 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
     let images = Images::read(&records, &answers)?;
     notes.extend(contamination(&facts));
     notes.extend(images.same_files());
+    notes.extend(shared_patients(&records));
     let analyses: Vec<_> = cells.iter().map(|cell| cell.analysis.clone()).collect();
     let metrics = Metrics::new(analysis::metric_rows(&analyses))?;
     let manifest = run.manifest();
@@ -112,6 +113,20 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         notes,
     };
     Ok((report, metrics))
+}
+
+/// A remark where patients have images in both splits: a probe may know them.
+fn shared_patients(records: &Records) -> Option<String> {
+    let of = |split: &str| -> BTreeSet<&str> {
+        let rows = records
+            .rows
+            .iter()
+            .filter(|r| r.split.as_deref() == Some(split));
+        rows.filter_map(|r| r.patient.as_deref()).collect()
+    };
+    let both = of("train").intersection(&of("test")).count();
+    (both > 0)
+        .then(|| format!("Patients with images in both the training and the test split: {both}"))
 }
 
 /// For a cell on the published labels, the cell that it stands beside.
@@ -152,7 +167,7 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
     let inputs = crate::eval::CellInputs {
         records: &records,
         asked: &asked(&answers)?,
-        embeddings: &Embeddings::read(&answers)?,
+        embeddings: &Embeddings::read(&answers, &records)?,
         dataset: manifest
             .datasets
             .first()
@@ -197,7 +212,11 @@ impl Images {
         for batch in answers.batches()? {
             let batch = batch?;
             for row in 0..batch.len() {
-                images.add(&records.rows[batch.samples()[row] as usize], &batch, row);
+                images.add(
+                    record_of(answers.path(), &batch, row, records)?,
+                    &batch,
+                    row,
+                );
             }
         }
         Ok(images)
@@ -274,7 +293,7 @@ impl Images {
             .count();
         if twice > 0 {
             notes.push(format!(
-                "{twice} photographs are in the dataset under more than one name"
+                "Photographs in the dataset under more than one name: {twice}"
             ));
         }
         notes

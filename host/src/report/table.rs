@@ -124,6 +124,12 @@ pub(super) fn failure_lines(report: &Report) -> Vec<String> {
 pub(super) fn note_lines(report: &Report) -> Vec<String> {
     let mut lines = report.notes.clone();
     for cell in &report.cells {
+        if cell.analysis.train_failed > 0 {
+            lines.push(format!(
+                "{} / {}: {} labelled training images have no answer and are not in the fit",
+                cell.analysis.cell.task, cell.analysis.cell.method, cell.analysis.train_failed
+            ));
+        }
         if !cell.analysis.excluded.is_empty() {
             let reasons: Vec<_> = cell
                 .analysis

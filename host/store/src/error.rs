@@ -183,6 +183,9 @@ impl StoreError {
                 "bytes before this frame are whole; move `{}` away and run again: embeddings that reached the cache cost no model time",
                 file.display()
             ),
+            Self::Damaged { file, .. } if file.ends_with("run.json") => {
+                "what the run was can no longer be told: run again into another folder; embeddings that reached the cache cost no model time".into()
+            }
             Self::Damaged { file, .. } => {
                 format!("move `{}` away and run again: what it held is computed anew", file.display())
             }
@@ -190,7 +193,7 @@ impl StoreError {
                 "read it with the version of focus-host that wrote it (see `run.json`), or compute it anew".into()
             }
             Self::SchemaName { .. } | Self::MissingColumn { .. } | Self::ColumnType { .. } => {
-                "docs/formats.md lists the columns of each table; `focus-host import` brings in other files".into()
+                "docs/formats.md lists the columns of each table".into()
             }
             Self::TooLarge { .. } => "a file of this size was not written by focus-host; `Limits` holds the caps".into(),
             Self::Width { .. } => "the model's output has changed; give another run folder".into(),

@@ -284,6 +284,10 @@ fn read_capped(path: &Path) -> Result<String, SidecarError> {
         path: path.to_owned(),
         source,
     };
+    // Asked before opening: opening a pipe would wait for its writer.
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        return Err(malformed(path, "expected a regular file"));
+    }
     let mut bytes = Vec::new();
     std::fs::File::open(path)
         .map_err(io)?

@@ -7,10 +7,12 @@ use crate::analysis::AS_PUBLISHED_SUFFIX;
 use crate::task::Track;
 use focus_probe::{Device, ProbeError};
 use focus_store::{
-    AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records, StoreError,
+    AnswerBatch, AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records,
+    StoreError,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// File name in the run folder of the list of cells.
 pub const CELLS_FILE: &str = "cells.json";
@@ -37,13 +39,14 @@ pub struct Embeddings {
 }
 
 impl Embeddings {
-    /// Read them all.
-    pub fn read(file: &AnswerFile) -> Result<Self, StoreError> {
+    /// Read them all. Each must be about the image that the records have under its number.
+    pub fn read(file: &AnswerFile, records: &Records) -> Result<Self, StoreError> {
         let dim = file.dim();
         let (mut values, mut answers) = (Vec::new(), BTreeMap::new());
         for batch in file.batches()? {
             let batch = batch?;
             for row in 0..batch.len() {
+                record_of(file.path(), &batch, row, records)?;
                 let answer = match batch.embedding(row) {
                     Some(embedding) => {
                         values.extend_from_slice(embedding);
@@ -70,6 +73,29 @@ impl Embeddings {
             .flat_map(|at| &self.values[at * self.dim..(at + 1) * self.dim])
             .copied()
             .collect()
+    }
+}
+
+/// The record that an answer is about; an error if the records have another image, or none, under its number.
+pub fn record_of<'a>(
+    file: &Path,
+    batch: &AnswerBatch,
+    row: usize,
+    records: &'a Records,
+) -> Result<&'a Record, StoreError> {
+    let sample = batch.samples()[row];
+    match records.rows.get(sample as usize) {
+        Some(record) if record.id == batch.id(row) => Ok(record),
+        other => Err(StoreError::Rule {
+            file: file.to_path_buf(),
+            row: u64::from(sample),
+            rule: "an answer's `id` must be that of its sample in `records.parquet`",
+            found: format!(
+                "`{}` against `{}`",
+                batch.id(row),
+                other.map_or("no record", |r| r.id.as_str())
+            ),
+        }),
     }
 }
 

@@ -49,7 +49,7 @@ fn compute(rows: &[Row]) -> (Vec<CellRecord>, Vec<Predictions>) {
     let inputs = CellInputs {
         records: &records,
         asked: &asked,
-        embeddings: &Embeddings::read(&file).expect("reads"),
+        embeddings: &Embeddings::read(&file, &records).expect("reads"),
         dataset: "d",
         model: "m",
         device: &Device::Cpu,
