@@ -116,6 +116,7 @@ impl Place {
             .env("FOCUS_CACHE", self.path("cache"))
             .env("XDG_DATA_HOME", self.path("data"))
             .env("NO_COLOR", "1")
+            .env_remove("COLUMNS")
             .env_remove("FOCUS_PLUGIN_PATH")
             .env_remove("FOCUS_LOG");
         command

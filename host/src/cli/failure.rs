@@ -1,6 +1,7 @@
 //! Errors as a person or a script meets them: message, causes, hint, exit code.
 
 use crate::eval::EvalError;
+use focus_datasets::ErrorKind;
 use focus_probe::ProbeError;
 use focus_store::StoreError;
 use std::process::ExitCode;
@@ -117,6 +118,7 @@ impl From<EvalError> for Failure {
     fn from(error: EvalError) -> Self {
         let code = match &error {
             EvalError::Request(_) => Code::Usage,
+            EvalError::Dataset(inner) if inner.kind() == ErrorKind::Usage => Code::Usage,
             EvalError::Plugin(_) | EvalError::Model(_) => Code::Plugin,
             EvalError::Changed(_)
             | EvalError::Store(

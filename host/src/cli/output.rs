@@ -4,7 +4,7 @@ use super::CommandResult;
 use super::args::Global;
 use super::bars::Bars;
 use super::failure::Failure;
-use comfy_table::{LineStyle, Table, presets};
+use comfy_table::{ContentArrangement, LineStyle, Table, presets};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -85,10 +85,17 @@ impl Output {
     }
 }
 
-/// A table with a rule below its head and nothing else; wrapped to the terminal where there is one.
+/// A table with a rule below its head and nothing else, wrapped to COLUMNS, or to 120 where that is not set.
 pub(crate) fn plain_table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')));
+    let width = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(120);
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width);
     table
 }
 
