@@ -16,11 +16,12 @@ fn told(place: &Place, args: &[&str]) -> String {
         text(&out.stderr)
     );
     let plugins = built().hostile.parent().expect("a folder").to_owned();
+    // The build folder may lie within the project, so it goes first.
     let shown = shown
         .replace(arg(place.dir.path()), "[PLACE]")
         .replace(arg(&plugins), "[PLUGINS]")
-        .replace(arg(&root()), "[ROOT]")
-        .replace(arg(built().host.parent().expect("a folder")), "[BIN]");
+        .replace(arg(built().host.parent().expect("a folder")), "[BIN]")
+        .replace(arg(&root()), "[ROOT]");
     let digests = regex::Regex::new("[0-9a-f]{64}").expect("a pattern");
     let short = regex::Regex::new("sha256:[0-9a-f]{12}").expect("a pattern");
     // Which plugins lie beside the executable depends on what was built and sealed there.
