@@ -1,6 +1,6 @@
 //! What a person or a script sees: results, errors with hints, exit codes. Snapshots lie in `tests/snapshots`.
 
-use crate::support::{Place, arg, built, root, text};
+use crate::support::{Place, arg, built, eval_on, root, text};
 use insta::{assert_snapshot, with_settings};
 
 /// Run and write down everything, with what differs between machines filtered out.
@@ -87,21 +87,11 @@ fn a_plugin_that_fails_as_a_whole_ends_the_run_with_its_words() {
         let misdeed = format!("misdeed={deed}");
         told(
             &place,
-            &[
-                "eval",
-                "--plugin",
-                arg(&built().hostile),
-                "--dataset",
-                "synthetic",
-                "--data",
-                arg(&data),
-                "--set",
-                &misdeed,
-                "--out",
-                deed,
-                "--tasks",
-                "binary_dr",
-            ],
+            &eval_on(
+                &built().hostile,
+                &data,
+                &["--set", &misdeed, "--out", deed, "--tasks", "binary_dr"],
+            ),
         )
     };
     snapshot("plugin_panics_in_open", eval("panic_in_open"));
@@ -171,19 +161,11 @@ fn lists_are_for_people_and_for_scripts() {
 fn the_report_is_the_same_from_every_side() {
     let place = Place::new();
     let data = place.dataset(12, 96);
-    let args = [
-        "eval",
-        "--plugin",
-        arg(&built().hostile),
-        "--dataset",
-        "synthetic",
-        "--data",
-        arg(&data),
-        "--tasks",
-        "binary_dr",
-        "--out",
-        "run",
-    ];
+    let args = eval_on(
+        &built().hostile,
+        &data,
+        &["--tasks", "binary_dr", "--out", "run"],
+    );
     snapshot("eval_text", told(&place, &args));
     let json = place.good(&[&args[..], &["--json"]].concat());
     assert_eq!(json, place.good(&["report", "run", "--format", "json"]));

@@ -1,6 +1,6 @@
 //! What goes wrong costs what is at fault and nothing else: a plugin's misdeeds, unreadable images, impossible requests.
 
-use crate::support::{Place, arg, built, report, root, text};
+use crate::support::{Place, arg, built, eval_on, report, root, text};
 use std::path::Path;
 
 /// Paint the first pixel of one picture of a drawn dataset, so that the hostile plugin knows it.
@@ -28,28 +28,25 @@ fn misdeed(deed: &str, reason: &str) {
     let data = place.dataset(12, 96);
     let name = mark(&data, 7);
     let setting = format!("misdeed={deed}");
-    let out = place.run(&[
-        "eval",
-        "--plugin",
-        arg(&built().hostile),
-        "--dataset",
-        "synthetic",
-        "--data",
-        arg(&data),
-        "--tasks",
-        "binary_dr",
-        "--set",
-        &setting,
-        "--set",
-        "marker=123456",
-        "--out",
-        "run",
-        "--error-budget",
-        "0.2",
-        "--batch-timeout",
-        "3",
-        "--no-cache",
-    ]);
+    let out = place.run(&eval_on(
+        &built().hostile,
+        &data,
+        &[
+            "--tasks",
+            "binary_dr",
+            "--set",
+            &setting,
+            "--set",
+            "marker=123456",
+            "--out",
+            "run",
+            "--error-budget",
+            "0.2",
+            "--batch-timeout",
+            "3",
+            "--no-cache",
+        ],
+    ));
     assert!(out.status.success(), "{deed}: {}", text(&out.stderr));
     let report = report(&place.path("run"));
     let failures = report["failures"].as_array().expect("a list");
@@ -101,25 +98,22 @@ fn over_the_error_budget_the_cell_fails_and_the_exit_code_tells() {
         .position(|line| line.split(',').nth(1) == Some("test"))
         .expect("test rows");
     mark(&data, nth);
-    let out = place.run(&[
-        "eval",
-        "--plugin",
-        arg(&built().hostile),
-        "--dataset",
-        "synthetic",
-        "--data",
-        arg(&data),
-        "--tasks",
-        "binary_dr",
-        "--set",
-        "misdeed=error",
-        "--set",
-        "marker=123456",
-        "--out",
-        "run",
-        "--error-budget",
-        "0",
-    ]);
+    let out = place.run(&eval_on(
+        &built().hostile,
+        &data,
+        &[
+            "--tasks",
+            "binary_dr",
+            "--set",
+            "misdeed=error",
+            "--set",
+            "marker=123456",
+            "--out",
+            "run",
+            "--error-budget",
+            "0",
+        ],
+    ));
     assert_eq!(out.status.code(), Some(5), "{}", text(&out.stderr));
     assert!(
         text(&out.stdout).contains("CELL FAILED"),
@@ -147,21 +141,18 @@ fn unreadable_images_are_counted_by_kind_and_the_run_goes_on() {
     spoil(2, &|file| {
         std::fs::write(file, b"<html>not found</html>").expect("writes");
     });
-    let out = place.run(&[
-        "eval",
-        "--plugin",
-        arg(&built().hostile),
-        "--dataset",
-        "synthetic",
-        "--data",
-        arg(&data),
-        "--tasks",
-        "binary_dr",
-        "--out",
-        "run",
-        "--error-budget",
-        "0.5",
-    ]);
+    let out = place.run(&eval_on(
+        &built().hostile,
+        &data,
+        &[
+            "--tasks",
+            "binary_dr",
+            "--out",
+            "run",
+            "--error-budget",
+            "0.5",
+        ],
+    ));
     assert!(out.status.success(), "{}", text(&out.stderr));
     let report = report(&place.path("run"));
     let found: Vec<_> = report["failures"]

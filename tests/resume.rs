@@ -1,6 +1,6 @@
 //! kill -9 at any moment, then the same command: nothing is repeated that was finished, and the folder ends the same, byte for byte.
 
-use crate::support::{Place, arg, built, contents, text};
+use crate::support::{Place, arg, built, contents, eval_on, text};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -90,24 +90,21 @@ fn finished_batches_are_not_repeated() {
     let data = place.dataset(12, 96);
     // Each of the six batches takes a second, so that the kill falls between batches.
     let args = |quiet: bool| {
-        let mut args = vec![
-            "eval",
-            "--plugin",
-            arg(&built().hostile),
-            "--dataset",
-            "synthetic",
-            "--data",
-            arg(&data),
-            "--tasks",
-            "binary_dr",
-            "--out",
-            "run",
-            "--no-cache",
-            "--set",
-            "misdeed=slow",
-            "--set",
-            "amount=1",
-        ];
+        let mut args = eval_on(
+            &built().hostile,
+            &data,
+            &[
+                "--tasks",
+                "binary_dr",
+                "--out",
+                "run",
+                "--no-cache",
+                "--set",
+                "misdeed=slow",
+                "--set",
+                "amount=1",
+            ],
+        );
         if quiet {
             args.push("--quiet");
         }
@@ -157,22 +154,19 @@ fn a_worker_ends_with_its_host() {
     let place = Place::new();
     let data = place.dataset(12, 96);
     let mut child = place
-        .command(&[
-            "eval",
-            "--plugin",
-            arg(&built().hostile),
-            "--dataset",
-            "synthetic",
-            "--data",
-            arg(&data),
-            "--tasks",
-            "binary_dr",
-            "--set",
-            "misdeed=hang",
-            "--out",
-            "run",
-            "--quiet",
-        ])
+        .command(&eval_on(
+            &built().hostile,
+            &data,
+            &[
+                "--tasks",
+                "binary_dr",
+                "--set",
+                "misdeed=hang",
+                "--out",
+                "run",
+                "--quiet",
+            ],
+        ))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -216,18 +210,11 @@ fn child_id(id: u32) -> String {
 fn a_run_is_about_the_photographs_it_asked_about() {
     let place = Place::new();
     let data = place.dataset(12, 96);
-    let args = [
-        "eval",
-        "--plugin",
-        arg(&built().hostile),
-        "--dataset",
-        "synthetic",
-        "--data",
-        arg(&data),
-        "--tasks",
-        "binary_dr",
-        "--no-cache",
-    ];
+    let args = eval_on(
+        &built().hostile,
+        &data,
+        &["--tasks", "binary_dr", "--no-cache"],
+    );
     let run = |out: &str| place.run(&[&args[..], &["--out", out]].concat());
     assert!(run("run").status.success());
     let before = contents(&place.path("run"));

@@ -207,3 +207,18 @@ pub(crate) fn metric(report: &serde_json::Value, task: &str, method: &str, metri
         .and_then(|m| m["value"].as_f64())
         .expect("a value")
 }
+
+/// The arguments of `eval` for a plugin on a drawn dataset, and more.
+pub(crate) fn eval_on<'a>(plugin: &'a Path, data: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec![
+        "eval",
+        "--plugin",
+        arg(plugin),
+        "--dataset",
+        "synthetic",
+        "--data",
+        arg(data),
+    ];
+    args.extend(more);
+    args
+}

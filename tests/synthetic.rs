@@ -1,6 +1,6 @@
 //! The main job on the embedded default and on small synthetic sets.
 
-use crate::support::{Place, arg, built, contents, metric, report};
+use crate::support::{Place, arg, built, contents, eval_on, metric, report};
 
 #[test]
 fn the_default_needs_nothing_but_the_plugin() {
@@ -54,17 +54,7 @@ fn a_second_run_takes_its_embeddings_from_the_cache_and_agrees_with_the_first() 
     let place = Place::new();
     let data = place.dataset(12, 96);
     let eval = |out: &str, more: &[&str]| {
-        let mut args = vec![
-            "eval",
-            "--plugin",
-            arg(&built().handcrafted),
-            "--dataset",
-            "synthetic",
-            "--data",
-            arg(&data),
-            "--out",
-            out,
-        ];
+        let mut args = eval_on(&built().handcrafted, &data, &["--out", out]);
         args.extend(more);
         let done = place.run(&args);
         assert!(
@@ -104,19 +94,11 @@ fn a_second_run_takes_its_embeddings_from_the_cache_and_agrees_with_the_first() 
 fn verify_finds_a_changed_score_a_changed_report_and_a_changed_label() {
     let place = Place::new();
     let data = place.dataset(12, 96);
-    let args = [
-        "eval",
-        "--plugin",
-        arg(&built().hostile),
-        "--dataset",
-        "synthetic",
-        "--data",
-        arg(&data),
-        "--out",
-        "run",
-        "--tasks",
-        "binary_dr",
-    ];
+    let args = eval_on(
+        &built().hostile,
+        &data,
+        &["--out", "run", "--tasks", "binary_dr"],
+    );
     place.good(&args);
     assert!(
         place

@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{ContentHash, DecodeNotes, ImageError, PrepareSpec, RgbImage};
@@ -24,6 +25,8 @@ const MAX_NOTES: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct PixelCache {
     folder: PathBuf,
+    /// Bytes that may still be added; shared by all clones.
+    room: Arc<AtomicU64>,
 }
 
 impl PixelCache {
@@ -41,7 +44,29 @@ impl PixelCache {
             path: folder.clone(),
             reason: error.to_string(),
         })?;
-        Ok(Self { folder })
+        Ok(Self {
+            folder,
+            room: Arc::new(AtomicU64::new(u64::MAX)),
+        })
+    }
+
+    /// The same, but entries are added only until the whole folder holds `bytes`; entries that are there are always used. What
+    /// other processes add meanwhile is seen at the next opening.
+    pub fn open_limited(folder: impl AsRef<Path>, bytes: u64) -> Result<Self, ImageError> {
+        let cache = Self::open(folder)?;
+        cache.room.store(
+            bytes.saturating_sub(size_of_folder(&cache.folder)),
+            Ordering::Relaxed,
+        );
+        Ok(cache)
+    }
+
+    /// Takes room for an entry, if there is enough.
+    fn reserve(&self, bytes: u64) -> bool {
+        let take = |room: u64| room.checked_sub(bytes);
+        self.room
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_ok()
     }
 
     /// Where the entry for a file's content and a spec lies, whether or not it is there.
@@ -85,6 +110,10 @@ impl PixelCache {
         notes: &DecodeNotes,
     ) -> io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        if !self.reserve((HEADER + image.pixels.len()) as u64) {
+            tracing::debug!("The pixel cache is full; an image is not kept");
+            return Ok(());
+        }
         let path = self.path_of(content, spec);
         let folder = path.parent().expect("an entry lies in a folder");
         DirBuilder::new()
@@ -126,6 +155,21 @@ impl PixelCache {
         }
         written
     }
+}
+
+/// Bytes of all entries; what cannot be read counts nothing.
+fn size_of_folder(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return 0;
+    };
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size_of_folder(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
 }
 
 enum Fault {

@@ -119,6 +119,9 @@ pub(crate) struct EvalArgs {
     /// Compute everything anew: neither read nor write the embedding and pixel caches.
     #[arg(long)]
     pub(crate) no_cache: bool,
+    /// Prepared pixels are kept for other models of the same size until they take MIB in all.
+    #[arg(long, value_name = "MIB", default_value_t = config::DEFAULT_PIXEL_CACHE_MIB, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
+    pub(crate) pixel_cache: u64,
     #[command(flatten)]
     pub(crate) worker: WorkerOptions,
 }

@@ -61,6 +61,7 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         error_budget: args.error_budget,
         worker: worker(&args.worker),
         cache: !args.no_cache,
+        pixel_cache: args.pixel_cache << 20,
         folders,
     })
 }

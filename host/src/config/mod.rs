@@ -45,6 +45,8 @@ pub struct EvalConfig {
     pub worker: WorkerConfig,
     /// Reuse embeddings and pixels of earlier runs.
     pub cache: bool,
+    /// Bytes of prepared pixels the cache may grow to.
+    pub pixel_cache: u64,
     /// Where caches and plugins are.
     pub folders: Folders,
 }
@@ -76,6 +78,8 @@ pub struct WorkerConfig {
 pub const DEFAULT_DATASET: &str = "synthetic";
 /// Share of failed images a cell may have.
 pub const DEFAULT_ERROR_BUDGET: f64 = 0.05;
+/// Mebibytes of prepared pixels the cache may grow to.
+pub const DEFAULT_PIXEL_CACHE_MIB: u64 = 4096;
 /// Seconds for loading.
 pub const DEFAULT_LOAD_SECONDS: u64 = 60;
 /// Seconds for opening a model.

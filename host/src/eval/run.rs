@@ -253,7 +253,7 @@ impl Stage<'_> {
         let spec = spec_of(&self.facts.opened.preprocessing)
             .expect("checked when the facts were gathered");
         let open = |folder: &Path| {
-            PixelCache::open(folder).map_err(|error| {
+            PixelCache::open_limited(folder, self.config.pixel_cache).map_err(|error| {
                 EvalError::Input(Advised {
                     message: error.to_string(),
                     hint: error.hint(),

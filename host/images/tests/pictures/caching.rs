@@ -178,3 +178,32 @@ fn threads_share_a_cache() {
         }
     });
 }
+
+#[test]
+fn a_full_cache_keeps_what_it_has_and_takes_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = squash(16, 16);
+    let one = {
+        let cache = PixelCache::open(folder.path()).unwrap();
+        run(&cache, "jpeg_grey.jpg", &spec);
+        fs::metadata(cache.path_of(&ContentHash::of(&data("jpeg_grey.jpg")), &spec))
+            .unwrap()
+            .len()
+    };
+    // Room for what is there and half an entry.
+    let cache = PixelCache::open_limited(folder.path(), one + one / 2).unwrap();
+    let again = run(&cache, "png_rgba.png", &spec);
+    assert!(!again.from_cache);
+    assert!(
+        !run(&cache, "png_rgba.png", &spec).from_cache,
+        "nothing was added"
+    );
+    assert!(
+        run(&cache, "jpeg_grey.jpg", &spec).from_cache,
+        "what was there is used"
+    );
+    let cache = PixelCache::open_limited(folder.path(), 3 * one).unwrap();
+    run(&cache, "png_rgba.png", &spec);
+    assert_eq!(run(&cache, "png_rgba.png", &spec).pixels, again.pixels);
+    assert!(run(&cache, "png_rgba.png", &spec).from_cache);
+}
