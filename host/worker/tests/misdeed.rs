@@ -30,7 +30,7 @@ fn a_panic_is_an_error_with_its_place_and_the_process_lives() {
             && error.message.contains("misdeed.rs:"),
         "{error}"
     );
-    assert!(error.hint.expect("advice").contains("Retire"));
+    assert!(error.hint.expect("advice").contains("fault of the plugin"));
     // The model's state is unknown: it is not asked again, even for a batch that would have gone well.
     let again = host.encode(&[image(1)]).expect_err("poisoned");
     assert_eq!(again.kind, FailureKind::Panic);
