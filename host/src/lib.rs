@@ -5,7 +5,6 @@
 
 #![deny(unsafe_code)]
 
-pub mod analysis;
 pub mod cli;
 pub mod config;
 pub mod doctor;

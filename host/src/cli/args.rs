@@ -56,10 +56,21 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: DatasetCommand,
     },
-    /// Print the report of a run folder.
+    /// Print the report of a run, or of many runs together: every table of the benchmark.
     Report(ReportArgs),
-    /// Rebuild a run's probe fits, metrics and report from its stored answers and compare.
+    /// Compare two runs on the images they share: paired differences with intervals, p and q.
+    Compare(CompareArgs),
+    /// Rebuild a run's probe fits, metrics and report from what it stored and compare. Needs no images and no model.
     Verify(VerifyArgs),
+    /// Read results of others into a run folder.
+    Import {
+        #[command(subcommand)]
+        command: ImportCommand,
+    },
+    /// Write a run's tables for other programs.
+    Export(ExportArgs),
+    /// Draw a dataset of schematic photographs with exact truth, or predictions of simulated readers.
+    Synth(SynthArgs),
     /// Check this machine: sandbox, memory, folders, plugins, mappers.
     Doctor,
     /// Print a shell completion script.
@@ -119,11 +130,53 @@ pub(crate) struct EvalArgs {
     /// Compute everything anew: neither read nor write the embedding and pixel caches.
     #[arg(long)]
     pub(crate) no_cache: bool,
-    /// Prepared pixels are kept for other models of the same size until they take MIB in all.
+    /// How JPEG is decoded. Recorded in the run.
+    #[arg(long, value_enum, default_value_t = DecodeArg::Exact)]
+    pub(crate) decode: DecodeArg,
+    /// Steps before a photograph is resized, comma separated: mask (black outside the round field), crop (to the field), pad (to a square). Recorded in the run.
+    #[arg(long, value_name = "STEPS", default_value = "", hide_default_value = true, value_parser = field_steps)]
+    pub(crate) field: focus_images::FieldSteps,
+    /// Prepared pixels are kept for other models of the same size; the least recently used go when they take more than MIB.
     #[arg(long, value_name = "MIB", default_value_t = config::DEFAULT_PIXEL_CACHE_MIB, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     pub(crate) pixel_cache: u64,
     #[command(flatten)]
     pub(crate) worker: WorkerOptions,
+}
+
+/// How JPEG is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecodeArg {
+    /// In full; pixels equal Pillow's.
+    Exact,
+    /// Large files at a reduced scale, no smaller than twice the model's size; how far that moves the embeddings is measured and reported.
+    Fast,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SynthPredictionsArgs {
+    /// Run folder to write.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Which grid.
+    #[arg(long, value_enum, default_value_t = PresetArg::Published)]
+    pub(crate) preset: PresetArg,
+    /// Seed of the draws.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Write predictions and truth alone; `report` analyses them later.
+    #[arg(long)]
+    pub(crate) no_report: bool,
+}
+
+/// A grid of simulated readers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetArg {
+    /// 532 cells and 228 fine-tuned ones at the published sizes, with differences of every kind.
+    Published,
+    /// The same sizes without any difference.
+    Null,
+    /// Two small test sets.
+    Small,
 }
 
 /// How the plugin's process is run.
@@ -200,11 +253,171 @@ pub(crate) enum DatasetCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run folder.
-    pub(crate) run: PathBuf,
+    /// Run folders. One run of `eval` gives its own report; several, or imported ones, the tables over all their cells.
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
     /// How to write it.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Write it to this file instead of stdout.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+}
+
+/// What the tables over many runs are computed with.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Analysis")]
+pub(crate) struct AnalysisArgs {
+    /// Models and datasets beside the 22 and 10 of the benchmark (docs/formats.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Resamples behind an interval.
+    #[arg(long, value_name = "B", default_value_t = focus_analysis::RESAMPLES, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) resamples: u32,
+    /// Resamples behind p-values that are corrected for many comparisons.
+    #[arg(long, value_name = "B", default_value_t = focus_analysis::Options::default().family_resamples, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) family_resamples: u32,
+    /// Permutations behind the null of an absolute gap.
+    #[arg(long, value_name = "P", default_value_t = focus_analysis::Options::default().permutations, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) permutations: u32,
+    /// Seed of all resampling.
+    #[arg(long, value_name = "N", default_value_t = focus_analysis::SEED)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The run to compare with.
+    pub(crate) base: PathBuf,
+    /// The run whose differences are wanted: positive means more than the base.
+    pub(crate) other: PathBuf,
+    /// Only this method of the base.
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) base_method: Option<String>,
+    /// Only this method of the other.
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) other_method: Option<String>,
+    /// Only this model of the base.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) base_model: Option<String>,
+    /// Only this model of the other.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) other_model: Option<String>,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// Read the result files of the published Python code.
+    FocusCsv(ImportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Folder with the result files; its sub-folders are searched too.
+    pub(crate) folder: PathBuf,
+    /// Run folder to write: new, or the same import again.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Ages, sexes, quality, patients and corrected labels of the images, as CSV (docs/exchange.md).
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
+    pub(crate) metadata: Option<PathBuf>,
+    /// The same from a dataset's folder through its mapper; repeatable, one for each dataset.
+    #[arg(long, value_name = "DATASET=DIR", value_parser = key_value)]
+    pub(crate) data: Vec<(String, String)>,
+    /// What to do with rows that break rules.
+    #[arg(long, value_enum, default_value_t = OnBadRowArg::Error)]
+    pub(crate) on_bad_row: OnBadRowArg,
+    /// How to read a text whose two probabilities are both 0, which the published code writes when it found none.
+    #[arg(long, value_enum, default_value_t = BothZeroArg::Keep)]
+    pub(crate) both_zero: BothZeroArg,
+    /// Models beside the 22 of the benchmark, with the names that their files bear.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// The images were drawn by a program; every report says so.
+    #[arg(long)]
+    pub(crate) synthetic: bool,
+}
+
+/// Rows that break rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnBadRowArg {
+    /// List them all and write nothing.
+    Error,
+    /// Leave them out and count them.
+    Drop,
+}
+
+/// Two probabilities of 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BothZeroArg {
+    /// A score of 0, as written.
+    Keep,
+    /// No score.
+    Missing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The run folder.
+    pub(crate) run: PathBuf,
+    /// Folder to write; it must not exist yet.
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// In which form.
+    #[arg(long, value_enum, default_value_t = ExportForm::Csv)]
+    pub(crate) format: ExportForm,
+    /// csv: one file of predictions for each cell instead of one for all.
+    #[arg(long)]
+    pub(crate) per_cell: bool,
+    /// parquet: the answers (embeddings) too.
+    #[arg(long)]
+    pub(crate) answers: bool,
+}
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// The store's own tables, checked.
+    Parquet,
+    /// One CSV file for each table.
+    Csv,
+    /// The published code's result files.
+    FocusCsv,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct SynthArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<SynthCommand>,
+    #[command(flatten)]
+    pub(crate) images: SynthImagesArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SynthImagesArgs {
+    /// Folder to write; the same configuration again changes nothing.
+    #[arg(long, short, value_name = "DIR", required = true)]
+    pub(crate) out: Option<PathBuf>,
+    /// What to draw, as TOML or JSON (docs/synthetic.md); what it leaves out has the default's values.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A value of the configuration, over the file's; repeatable (`patients=400`, `label_noise.rate=0.1`).
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Print the configuration as TOML and draw nothing.
+    #[arg(long)]
+    pub(crate) show_config: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SynthCommand {
+    /// Predictions of simulated readers with known AUROC, calibration and subgroup gaps, as a run folder.
+    Predictions(SynthPredictionsArgs),
 }
 
 /// A report's form.
@@ -236,6 +449,14 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
         _ => Err("expected KEY=VALUE".into()),
     }
+}
+
+fn field_steps(text: &str) -> Result<focus_images::FieldSteps, String> {
+    if text.is_empty() {
+        return Ok(focus_images::FieldSteps::NONE);
+    }
+    text.parse()
+        .map_err(|error: focus_images::FieldStepsError| error.to_string())
 }
 
 fn share(text: &str) -> Result<f64, String> {

@@ -1,12 +1,12 @@
 //! `focus-host eval`.
 
 use super::CommandResult;
-use super::args::EvalArgs;
+use super::args::{DecodeArg, EvalArgs};
 use super::failure::{Code, Failure};
 use super::output::Output;
-use crate::analysis::CellStatus;
 use crate::config::{EvalConfig, Folders, WorkerConfig};
 use crate::{doctor, eval, plugins, report};
+use focus_analysis::CellStatus;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -62,6 +62,11 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         worker: worker(&args.worker),
         cache: !args.no_cache,
         pixel_cache: args.pixel_cache << 20,
+        field: args.field,
+        decode: match args.decode {
+            DecodeArg::Exact => focus_images::Decode::Exact,
+            DecodeArg::Fast => focus_images::Decode::Fast,
+        },
         folders,
     })
 }

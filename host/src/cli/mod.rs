@@ -4,13 +4,17 @@
 
 mod args;
 mod bars;
+mod compare;
 mod dataset;
 mod doctor;
 mod eval;
 mod failure;
+mod import;
 mod output;
 mod plugin;
+mod predictions;
 mod report;
+mod synth;
 mod verify;
 mod worker;
 
@@ -32,7 +36,11 @@ pub fn main() -> ExitCode {
         args::Command::Plugin { command } => plugin::run(&command, &out),
         args::Command::Dataset { command } => dataset::run(&command, &out),
         args::Command::Report(command) => report::run(&command, &out),
+        args::Command::Compare(command) => compare::run(&command, &out),
         args::Command::Verify(command) => verify::run(&command, &out),
+        args::Command::Import { command } => import::run(&command, &out),
+        args::Command::Export(command) => import::export(&command, &out),
+        args::Command::Synth(command) => synth::run(&command, &out),
         args::Command::Doctor => doctor::run(&out),
         args::Command::Completions { shell } => {
             let mut script = Vec::new();

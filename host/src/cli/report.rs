@@ -1,26 +1,67 @@
 //! `focus-host report`.
 
 use super::CommandResult;
-use super::args::{Format, ReportArgs};
+use super::args::{AnalysisArgs, Format, ReportArgs};
 use super::failure::{Code, Failure};
 use super::output::Output;
 use crate::report::{self, ReportError};
-use focus_store::{RunView, StoreError};
+use focus_analysis::{Catalogue, Options};
+use focus_store::{RunView, StoreError, write_atomic};
 use std::path::Path;
+use std::process::ExitCode;
 
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> CommandResult {
-    let run =
-        RunView::open(&args.run).map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
-    let (report, _) = report::gather(&run).map_err(failure)?;
     let form = match args.format {
         _ if out.json() => "json",
         Format::Text => "text",
         Format::Markdown => "markdown",
         Format::Json => "json",
     };
-    let text = report::render(&report, form)
-        .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
-    out.result(&text)
+    let mut runs = Vec::new();
+    for folder in &args.runs {
+        runs.push((folder.display().to_string(), open(folder)?));
+    }
+    let options = options(&args.analysis);
+    let alone = runs.len() == 1 && report::has_answers(&runs[0].1);
+    let text = if alone {
+        let (report, _) = report::gather(&runs[0].1, &options).map_err(failure)?;
+        report::render(&report, form)
+    } else {
+        let catalogue = catalogue(args.analysis.catalogue.as_deref())?;
+        let analysis = report::analyse_runs(runs, catalogue, &options).map_err(failure)?;
+        report::render_grid(&analysis, form)
+    };
+    let text = text.ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
+    match &args.out {
+        None => out.result(&text),
+        Some(file) => {
+            write_atomic(file, text.as_bytes())
+                .map_err(|error| Failure::from_error(Code::Input, &error, error.hint()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// The embedded catalogue, with a user's file over it.
+pub(super) fn catalogue(file: Option<&Path>) -> Result<Catalogue, Failure> {
+    let mut catalogue = Catalogue::embedded();
+    if let Some(file) = file {
+        catalogue
+            .extend_from(file)
+            .map_err(|error| Failure::from_error(Code::Input, &error, error.hint()))?;
+    }
+    Ok(catalogue)
+}
+
+/// What the analysis is computed with.
+pub(super) fn options(args: &AnalysisArgs) -> Options {
+    Options {
+        resamples: args.resamples,
+        family_resamples: args.family_resamples,
+        permutations: args.permutations,
+        seed: args.seed,
+        ..Options::default()
+    }
 }
 
 /// Open a run folder for reading.

@@ -9,7 +9,8 @@ use super::failure::{Code, Failure};
 use super::output::Output;
 use super::report::{failure, open};
 use crate::report;
-use focus_store::Predictions;
+use focus_analysis::Options;
+use focus_store::{Metrics, Predictions, RunView};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -25,9 +26,26 @@ struct Check {
 
 pub(crate) fn run(args: &VerifyArgs, out: &Output) -> CommandResult {
     let run = open(&args.run)?;
-    let mut checks = Vec::new();
+    let checks = if report::has_answers(&run) {
+        of_answers(&run)?
+    } else {
+        of_predictions(&run)?
+    };
+    tell(&checks, out)
+}
 
-    let (_, rebuilt) = report::rebuild(&run)?;
+/// A folder of predictions alone (imported, simulated): metrics and tables follow from them.
+fn of_predictions(run: &RunView) -> Result<Vec<Check>, Failure> {
+    let (metrics, forms) = report::stored_grid_forms(run).map_err(failure)?;
+    let mut checks = vec![metrics_check(run, &metrics)?];
+    checks.extend(form_checks(run, &forms));
+    Ok(checks)
+}
+
+/// A run of `eval`: the fits anew from the answers, then what follows from the stored scores.
+fn of_answers(run: &RunView) -> Result<Vec<Check>, Failure> {
+    let mut checks = Vec::new();
+    let (_, rebuilt) = report::rebuild(run)?;
     let stored = run
         .prediction_files()
         .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
@@ -48,25 +66,30 @@ pub(crate) fn run(args: &VerifyArgs, out: &Output) -> CommandResult {
         }
     }
 
-    let (report, metrics) = report::gather(&run).map_err(failure)?;
-    let same = run
-        .metrics()
-        .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?
-        == metrics;
-    checks.push(check(
-        "metrics.parquet",
-        same,
-        format!("{} values", metrics.rows.len()),
-    ));
-    for (file, text) in report::stored_forms(&report) {
-        let stored = std::fs::read(args.run.join(file)).unwrap_or_default();
-        checks.push(check(
-            file,
-            stored == text.as_bytes(),
-            format!("{} bytes", text.len()),
-        ));
-    }
+    let (report, metrics) = report::gather(run, &Options::default()).map_err(failure)?;
+    checks.push(metrics_check(run, &metrics)?);
+    checks.extend(form_checks(run, &report::stored_forms(&report)));
+    Ok(checks)
+}
 
+fn metrics_check(run: &RunView, metrics: &Metrics) -> Result<Check, Failure> {
+    let stored = run
+        .metrics()
+        .map_err(|e| Failure::from_error(Code::Input, &e, e.hint()))?;
+    let detail = format!("{} values", metrics.rows.len());
+    Ok(check("metrics.parquet", stored == *metrics, detail))
+}
+
+fn form_checks(run: &RunView, forms: &[(&str, String)]) -> Vec<Check> {
+    let one = |(file, text): &(&str, String)| {
+        let stored = std::fs::read(run.path().join(file)).unwrap_or_default();
+        let detail = format!("{} bytes", text.len());
+        check(file, stored == text.as_bytes(), detail)
+    };
+    forms.iter().map(one).collect()
+}
+
+fn tell(checks: &[Check], out: &Output) -> CommandResult {
     let good = checks.iter().all(|check| check.agrees);
     out.either(
         &serde_json::json!({ "agrees": good, "checks": checks }),

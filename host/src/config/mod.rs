@@ -6,6 +6,7 @@ mod folders;
 
 pub use folders::Folders;
 
+use focus_images::{Decode, FieldSteps};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,6 +48,10 @@ pub struct EvalConfig {
     pub cache: bool,
     /// Bytes of prepared pixels the cache may grow to.
     pub pixel_cache: u64,
+    /// Field-of-view steps before a photograph is resized.
+    pub field: FieldSteps,
+    /// How exactly JPEG is decoded.
+    pub decode: Decode,
     /// Where caches and plugins are.
     pub folders: Folders,
 }

@@ -58,6 +58,16 @@ pub fn open(config: &EvalConfig) -> Result<Dataset, EvalError> {
     )?))
 }
 
+/// A dataset's records and identity, with its mapper's default options.
+pub fn records_of(
+    dataset: &str,
+    data: &Path,
+    folders: &Folders,
+) -> Result<(Records, DatasetIdentity), EvalError> {
+    let mapped = convert(map(dataset, Some(data), &[], folders)?);
+    Ok((mapped.records, mapped.identity))
+}
+
 /// Run the mapper over the label files of a dataset: its folder, or the embedded default's.
 pub fn map(
     dataset: &str,

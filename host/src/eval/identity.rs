@@ -5,7 +5,6 @@ use super::method::Method;
 use super::model::Chosen;
 use super::pixels::spec_of;
 use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
-use crate::analysis;
 use crate::config::EvalConfig;
 use focus_models::ImageEncoder;
 use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
@@ -27,7 +26,7 @@ pub fn facts(
         Some(folder) => Some(weights_digest(folder, &chosen.model.weight_files)?),
         None => None,
     };
-    let Some(spec) = spec_of(&opened.preprocessing) else {
+    let Some(spec) = spec_of(&opened.preprocessing, config.field, config.decode) else {
         return Err(EvalError::Plugin(Advised::plain(format!(
             "Model `{}` resizes for itself, which this version does not offer yet: found mode {:?}",
             opened.model, opened.preprocessing.mode
@@ -102,7 +101,7 @@ pub fn manifest(
         tasks: tasks.to_vec(),
         methods: methods.iter().map(|method| method.id.to_owned()).collect(),
         device_kind: device_kind(&config.device).into(),
-        seeds: BTreeMap::from([("bootstrap".into(), analysis::SEED)]),
+        seeds: BTreeMap::from([("bootstrap".into(), focus_analysis::SEED)]),
         permissions,
         synthetic: dataset.synthetic,
         options,

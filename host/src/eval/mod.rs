@@ -1,12 +1,13 @@
 //! The evaluation: dataset and model in, run folder out. Sees models as traits; decides what is asked, fitted and stored.
 //!
-//! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `choice` and `identity` (what is run, and what makes it this run),
+//! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `drift` (what fast decoding does to it), `choice` and `identity` (what is run, and what makes it this run),
 //! `method` (scores from embeddings), `cells` (every task with every method), `facts` (what the run says of itself), `run`
 //! (the order of it all).
 
 mod cells;
 mod choice;
 mod dataset;
+mod drift;
 mod error;
 mod facts;
 mod features;
@@ -17,10 +18,11 @@ mod pixels;
 mod run;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
-pub use dataset::{Dataset, map as map_labels, open as open_dataset};
+pub use dataset::{Dataset, map as map_labels, open as open_dataset, records_of};
+pub use drift::{DRIFT_FILE, Drift};
 pub use error::{Advised, EvalError};
 pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};
 pub use features::{FeatureCounts, FeatureError, Wanted, extract};
 pub use model::worker_options;
-pub use pixels::{FilePixels, ImageFailure, PixelSource};
+pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};

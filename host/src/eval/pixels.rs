@@ -1,9 +1,12 @@
 //! Where a sample's pixels come from: a trait, so that evaluation runs on drawn pixels in tests, and the real thing over files.
 
-use focus_images::{ImageError, Limits, PixelCache, PrepareSpec, prepare_bytes, read_file};
+use focus_images::{
+    Decode, DecodeNotes, FieldSteps, ImageError, ImageFormat, Limits, PixelCache, PrepareSpec,
+    prepare_bytes, read_file,
+};
 use focus_plugin_abi::v1::message::{Geometry, PixelMode, PreprocessingCard, ResizeFilter};
 use focus_store::ContentHash;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// An image that cannot be used.
@@ -15,12 +18,32 @@ pub struct ImageFailure {
     pub message: String,
 }
 
+/// An image file as read.
+#[derive(Debug)]
+pub struct FileBytes {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Their hash.
+    pub hash: ContentHash,
+    /// What is odd about its name, for people: the content alone does not tell.
+    pub note: Option<String>,
+}
+
+/// An image as the model gets it.
+#[derive(Debug)]
+pub struct Pixels {
+    /// u8 RGB of the card's size.
+    pub rgb: Arc<[u8]>,
+    /// What is odd about the picture, for people: a function of the file's bytes and the preparation alone.
+    pub note: Option<String>,
+}
+
 /// Reads and prepares images; used from several threads.
 pub trait PixelSource: Sync {
-    /// The file's bytes and their hash.
-    fn read(&self, sample: u32) -> Result<(Vec<u8>, ContentHash), ImageFailure>;
-    /// What `read` gave, decoded and resized: u8 RGB of the card's size.
-    fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Arc<[u8]>, ImageFailure>;
+    /// A sample's file.
+    fn read(&self, sample: u32) -> Result<FileBytes, ImageFailure>;
+    /// What `read` gave, decoded and resized.
+    fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Pixels, ImageFailure>;
 }
 
 /// Files of a dataset, prepared as a card says.
@@ -37,19 +60,80 @@ pub struct FilePixels {
 }
 
 impl PixelSource for FilePixels {
-    fn read(&self, sample: u32) -> Result<(Vec<u8>, ContentHash), ImageFailure> {
-        let bytes =
-            read_file(&self.files[sample as usize], &self.limits).map_err(|e| failure(&e))?;
-        let hash = ContentHash::of(&bytes);
-        Ok((bytes, hash))
+    fn read(&self, sample: u32) -> Result<FileBytes, ImageFailure> {
+        let file = &self.files[sample as usize];
+        let bytes = read_file(file, &self.limits).map_err(|e| failure(&e))?;
+        Ok(FileBytes {
+            hash: ContentHash::of(&bytes),
+            note: name_note(file, &bytes),
+            bytes,
+        })
     }
 
-    fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Arc<[u8]>, ImageFailure> {
+    fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Pixels, ImageFailure> {
         let hash = focus_images::ContentHash(hash.0);
         let prepared = prepare_bytes(bytes, hash, &self.spec, &self.limits, self.cache.as_ref())
             .map_err(|e| failure(&e))?;
-        Ok(prepared.pixels.into())
+        Ok(Pixels {
+            note: picture_note(&prepared.notes),
+            rgb: prepared.pixels.into(),
+        })
     }
+}
+
+/// How a note on a file's name begins, so that it can be told from one on its picture.
+const NAME_NOTE: &str = "named ";
+/// Between the two, where there are both.
+pub(crate) const NOTE_BORDER: &str = " | ";
+
+/// Both notes as one message.
+pub(crate) fn joined(name: Option<&str>, picture: Option<&str>) -> Option<String> {
+    match (name, picture) {
+        (Some(name), Some(picture)) => Some(format!("{name}{NOTE_BORDER}{picture}")),
+        (one, other) => one.or(other).map(str::to_owned),
+    }
+}
+
+/// The picture's part of a joined message: what may be cached by content.
+pub(crate) fn picture_part(message: &str) -> Option<&str> {
+    if message.starts_with(NAME_NOTE) {
+        message.split_once(NOTE_BORDER).map(|(_, picture)| picture)
+    } else {
+        Some(message)
+    }
+}
+
+/// The single notes in a joined message.
+pub fn notes_of(message: &str) -> impl Iterator<Item = &str> {
+    message.split(NOTE_BORDER).flat_map(|part| part.split("; "))
+}
+
+/// A remark where the extension says another format than the content.
+fn name_note(file: &Path, bytes: &[u8]) -> Option<String> {
+    let format = ImageFormat::of(bytes)?;
+    let extension = file.extension()?.to_str()?.to_ascii_lowercase();
+    (!format.extensions().contains(&extension.as_str())).then(|| {
+        format!(
+            "{NAME_NOTE}.{extension}, but its content is {}",
+            format.name()
+        )
+    })
+}
+
+/// A remark on what was done to the picture beyond decoding and resizing.
+fn picture_note(notes: &DecodeNotes) -> Option<String> {
+    let mut parts = Vec::new();
+    if notes.translucent_pixels > 0 {
+        parts.push("transparent pixels put on black".to_owned());
+    }
+    if notes.bits > 8 {
+        parts.push(format!("{} bits a sample brought to 8", notes.bits));
+    }
+    if notes.field.as_ref().is_some_and(|field| !field.found()) {
+        parts.push("no circular field found, so it was used whole".to_owned());
+    }
+    parts.extend(notes.remarks.iter().cloned());
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// The message names the fault, not the path: answers hold no path of this machine, and the record has the dataset's own.
@@ -66,22 +150,23 @@ fn failure(error: &ImageError) -> ImageFailure {
     }
 }
 
-/// What to prepare for a card; `None` for cards whose plugin resizes for itself.
-pub fn spec_of(card: &PreprocessingCard) -> Option<PrepareSpec> {
+/// What to prepare for a card, with what the user asks for beside it; `None` for cards whose plugin resizes for itself.
+pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> Option<PrepareSpec> {
     use focus_images::{Geometry as G, ResizeFilter as F};
-    (card.mode == PixelMode::Resized).then_some(PrepareSpec {
-        width: card.width,
-        height: card.height,
-        geometry: match card.geometry {
-            Geometry::Squash => G::Squash,
-            Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
-            Geometry::Fit => G::Fit,
-        },
-        filter: match card.filter {
-            ResizeFilter::Box => F::Box,
-            ResizeFilter::Bilinear => F::Bilinear,
-            ResizeFilter::Bicubic => F::Bicubic,
-            ResizeFilter::Lanczos => F::Lanczos,
-        },
-    })
+    if card.mode != PixelMode::Resized {
+        return None;
+    }
+    let geometry = match card.geometry {
+        Geometry::Squash => G::Squash,
+        Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
+        Geometry::Fit => G::Fit,
+    };
+    let filter = match card.filter {
+        ResizeFilter::Box => F::Box,
+        ResizeFilter::Bilinear => F::Bilinear,
+        ResizeFilter::Bicubic => F::Bicubic,
+        ResizeFilter::Lanczos => F::Lanczos,
+    };
+    let spec = PrepareSpec::new(card.width, card.height, geometry, filter);
+    Some(spec.with_steps(steps).with_decode(decode))
 }

@@ -3,15 +3,16 @@
 
 use super::cells::record_of;
 use super::dataset::{self, Dataset};
+use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
-use super::pixels::{FilePixels, PixelSource, spec_of};
+use super::pixels::{FilePixels, PixelSource, picture_part};
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
 };
 use crate::config::EvalConfig;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use focus_images::{Limits, PixelCache};
+use focus_images::{Decode, Limits, PixelCache};
 use focus_models::ImageEncoder;
 use focus_store::{
     AnswerBatch, AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey,
@@ -83,6 +84,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         facts: &facts,
         progress,
     };
+    stage.measure_drift(encoder.as_mut())?;
     let (answers, counts) = stage.embed(
         encoder.as_mut(),
         &identity::model_key(config, &chosen, &facts),
@@ -104,7 +106,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
     write_json(&folder.join(CELLS_FILE), &cells)?;
     progress.end(&format!("{} cells", cells.len()));
 
-    let (report, metrics) = report::gather(&run)?;
+    let (report, metrics) = report::gather(&run, &focus_analysis::Options::default())?;
     run.write_metrics(&metrics)?;
     for (file, text) in report::stored_forms(&report) {
         write_atomic(&folder.join(file), text.as_bytes())?;
@@ -218,6 +220,28 @@ impl Stage<'_> {
         Ok((file, counts))
     }
 
+    /// How far fast decoding moves the embeddings: measured once, when the run begins.
+    fn measure_drift(&self, encoder: &mut dyn ImageEncoder) -> Result<(), EvalError> {
+        let file = self.run.path().join(DRIFT_FILE);
+        if self.config.decode == Decode::Exact || file.exists() {
+            return Ok(());
+        }
+        self.progress.begin("Comparing with exact decoding", 0);
+        let exact = self.pixels_decoded(Decode::Exact)?;
+        let found = drift::measure(self.wanted, &exact, &self.pixels()?, encoder)?;
+        write_json(&file, &found)?;
+        self.progress.end(
+            &match (found.mean_cosine_distance, found.max_cosine_distance) {
+                (Some(mean), Some(max)) => format!(
+                    "cosine distance of {} embeddings: mean {mean:.1e}, largest {max:.1e}",
+                    found.images
+                ),
+                _ => "no photograph could be compared".into(),
+            },
+        );
+        Ok(())
+    }
+
     /// Stored answers must be about the photographs that are there now: one that was replaced since would be mixed with others.
     fn unchanged(
         &self,
@@ -231,7 +255,7 @@ impl Stage<'_> {
                 // The answer's own record is checked below; a number out of range is not a file to read.
                 let known = (sample as usize) < pixels.files.len();
                 let now = if known {
-                    pixels.read(sample).ok().map(|(_, hash)| hash)
+                    pixels.read(sample).ok().map(|file| file.hash)
                 } else {
                     None
                 };
@@ -250,7 +274,11 @@ impl Stage<'_> {
     }
 
     fn pixels(&self) -> Result<FilePixels, EvalError> {
-        let spec = spec_of(&self.facts.opened.preprocessing)
+        self.pixels_decoded(self.config.decode)
+    }
+
+    fn pixels_decoded(&self, decode: Decode) -> Result<FilePixels, EvalError> {
+        let spec = spec_of(&self.facts.opened.preprocessing, self.config.field, decode)
             .expect("checked when the facts were gathered");
         let open = |folder: &Path| {
             PixelCache::open_limited(folder, self.config.pixel_cache).map_err(|error| {
@@ -278,8 +306,11 @@ impl Stage<'_> {
 fn remember(file: &AnswerFile, cache: &EmbeddingCache) -> Result<(), EvalError> {
     for batch in file.batches()? {
         let batch = batch?;
-        let rows: Vec<(ContentHash, &[f32])> = (0..batch.len())
-            .filter_map(|row| Some((batch.content_hash(row)?, batch.embedding(row)?)))
+        let rows: Vec<(ContentHash, &[f32], Option<&str>)> = (0..batch.len())
+            .filter_map(|row| {
+                let note = batch.message(row).and_then(picture_part);
+                Some((batch.content_hash(row)?, batch.embedding(row)?, note))
+            })
             .collect();
         cache.insert(&rows)?;
     }

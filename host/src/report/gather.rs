@@ -1,11 +1,14 @@
 //! A report from a run folder: stored predictions through the analysis. And the same from the stored answers, for `verify`.
 
 use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
-use crate::analysis::{self, CellStatus};
 use crate::eval::method::{self, Method};
 use crate::eval::{
-    ANSWERS, CELLS_FILE, CellRecord, ERROR_BUDGET, Embeddings, EvalError, FACTS_FILE, Facts,
-    compute_cells, record_of,
+    ANSWERS, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings, EvalError,
+    FACTS_FILE, Facts, compute_cells, notes_of, record_of,
+};
+use focus_analysis::{
+    AS_PUBLISHED_SUFFIX, Catalogue, CellContext, CellStatus, Grid, Options, RunSource, analyse,
+    metric_rows,
 };
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, ContentHash, Metrics, Outcome, Predictions, Record, Records,
@@ -28,9 +31,9 @@ pub enum ReportError {
         /// Why.
         reason: String,
     },
-    /// A stored value that a metric refuses.
+    /// Stored tables that cannot be analysed.
     #[error(transparent)]
-    Metric(#[from] focus_metrics::MetricError),
+    Analysis(#[from] focus_analysis::AnalysisError),
 }
 
 const UNFINISHED: &str = "The run may not be finished: repeat its `eval` command to resume it";
@@ -41,7 +44,7 @@ impl ReportError {
         match self {
             Self::Store(StoreError::Io { .. }) | Self::Json { .. } => Some(UNFINISHED.into()),
             Self::Store(error) => error.hint(),
-            Self::Metric(error) => error.hint(),
+            Self::Analysis(error) => error.hint(),
         }
     }
 }
@@ -49,8 +52,8 @@ impl ReportError {
 /// Files of paths named for each kind of failure.
 const EXAMPLES: usize = 3;
 
-/// The report and the metrics table, from what is stored.
-pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
+/// The report and the metrics table of a run of `eval`, from what is stored.
+pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), ReportError> {
     let facts: Facts = read_json(&run.path().join(FACTS_FILE))?;
     let records = run.records()?;
     let answers = run.answer_file(ANSWERS)?;
@@ -65,6 +68,8 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         .iter()
         .filter_map(|cell| published_twin_of(&cell.cell))
         .collect();
+    let source = RunSource::open(run.path())?;
+    let grid = Grid::open(vec![Box::new(source)], Catalogue::embedded())?;
     let mut notes = Vec::new();
     let mut cells = Vec::new();
     for cell in listed {
@@ -75,11 +80,12 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
             ));
             continue;
         }
-        let analysis = analysis::analyse(
-            &run.predictions(&cell.cell)?,
-            budget,
-            apart.contains(&cell.cell),
-        )?;
+        let rows = grid.rows(&cell.cell)?;
+        let context = CellContext {
+            error_budget: budget,
+            published_apart: apart.contains(&cell.cell),
+        };
+        let analysis = analyse(&rows, &grid.cohorts()[&cell.cell.dataset], &context, options)?;
         if analysis.status == CellStatus::Failed {
             notes.push(format!(
                 "{} / {}: FAILED, more test images without an answer than the error budget of {:.1} % allows",
@@ -95,10 +101,12 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
     }
     let images = Images::read(&records, &answers)?;
     notes.extend(contamination(&facts));
+    notes.extend(images.remarks());
+    notes.extend(drift(run.path())?);
     notes.extend(images.same_files());
     notes.extend(shared_patients(&records));
     let analyses: Vec<_> = cells.iter().map(|cell| cell.analysis.clone()).collect();
-    let metrics = Metrics::new(analysis::metric_rows(&analyses))?;
+    let metrics = Metrics::new(metric_rows(&analyses))?;
     let manifest = run.manifest();
     let report = Report {
         schema: REPORT_SCHEMA,
@@ -113,6 +121,24 @@ pub fn gather(run: &RunView) -> Result<(Report, Metrics), ReportError> {
         notes,
     };
     Ok((report, metrics))
+}
+
+/// What fast decoding did to the embeddings, where the run decoded fast.
+fn drift(run: &Path) -> Result<Option<String>, ReportError> {
+    let file = run.join(DRIFT_FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let drift: Drift = read_json(&file)?;
+    Ok(Some(
+        match (drift.mean_cosine_distance, drift.max_cosine_distance) {
+            (Some(mean), Some(max)) => format!(
+                "JPEG decoded fast: embeddings of {} images lie a cosine distance of {mean:.1e} on average, {max:.1e} at most, from those of exactly decoded ones",
+                drift.images
+            ),
+            _ => "JPEG decoded fast; no image could be compared with its exact decoding".into(),
+        },
+    ))
 }
 
 /// A remark where patients have images in both splits: a probe may know them.
@@ -131,7 +157,7 @@ fn shared_patients(records: &Records) -> Option<String> {
 
 /// For a cell on the published labels, the cell that it stands beside.
 fn published_twin_of(cell: &CellKey) -> Option<CellKey> {
-    let method = cell.method.strip_suffix(analysis::AS_PUBLISHED_SUFFIX)?;
+    let method = cell.method.strip_suffix(AS_PUBLISHED_SUFFIX)?;
     Some(CellKey {
         method: method.to_owned(),
         ..cell.clone()
@@ -199,6 +225,8 @@ fn asked(answers: &AnswerFile) -> Result<BTreeSet<u32>, StoreError> {
 struct Images {
     splits: BTreeMap<String, SplitCount>,
     failures: BTreeMap<(String, String), FailureCount>,
+    /// Paths by what was odd about the files or pictures, of images that were answered.
+    remarks: BTreeMap<String, Vec<String>>,
     /// Paths by content, per split.
     contents: BTreeMap<ContentHash, Vec<(String, String)>>,
 }
@@ -235,6 +263,12 @@ impl Images {
         let outcome = batch.outcome(row);
         if outcome == Outcome::Ok {
             count.answered += 1;
+            for note in batch.message(row).into_iter().flat_map(notes_of) {
+                self.remarks
+                    .entry(note.to_owned())
+                    .or_default()
+                    .push(path.clone());
+            }
             return;
         }
         let reason = batch.reason(row).unwrap_or("unknown").to_owned();
@@ -249,6 +283,20 @@ impl Images {
         if failure.examples.len() < EXAMPLES {
             failure.examples.push(path);
         }
+    }
+
+    /// One line for each kind of oddity.
+    fn remarks(&self) -> Vec<String> {
+        let line = |(note, paths): (&String, &Vec<String>)| {
+            let few = paths
+                .iter()
+                .take(EXAMPLES)
+                .map(|p| format!("`{p}`"))
+                .collect::<Vec<_>>();
+            let images = if paths.len() == 1 { "image" } else { "images" };
+            format!("{} {images}: {note} ({})", paths.len(), few.join(", "))
+        };
+        self.remarks.iter().map(line).collect()
     }
 
     /// Remarks on files that are the same: a test image that is a training image flatters a probe.

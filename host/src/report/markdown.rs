@@ -1,6 +1,6 @@
 //! The report as Markdown: `report.md`, for papers' supplements and issue trackers.
 
-use super::{RENDERERS, Renderer, Report, table};
+use super::{RENDERERS, Renderer, Report, escape, table};
 use linkme::distributed_slice;
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ fn render(report: &Report) -> String {
     if report.synthetic {
         out.push_str("**Synthetic images: drawn by a program. Nothing here says anything about patients.**\n\n");
     }
-    write_table(&mut out, &table::HEAD, &table::rows(report));
+    write_table(&mut out, &table::HEAD, &table::rows(report), 3..11);
     out.push('\n');
     bullet(&mut out, "Images", &table::images_line(report));
     for failure in table::failure_lines(report) {
@@ -30,6 +30,11 @@ fn render(report: &Report) -> String {
     }
     for note in table::note_lines(report) {
         bullet(&mut out, "Note", &note);
+    }
+    let gaps = table::gaps(report, true);
+    if !gaps.is_empty() {
+        out.push_str("\n## Subgroups\n\n");
+        write_table(&mut out, &table::GAP_HEAD, &gaps, 5..8);
     }
     out.push_str("\n## What was run\n\n");
     bullet(
@@ -112,10 +117,15 @@ fn render(report: &Report) -> String {
     out
 }
 
-fn write_table(out: &mut String, head: &[&str], rows: &[[String; 12]]) {
+fn write_table<const N: usize>(
+    out: &mut String,
+    head: &[&str; N],
+    rows: &[[String; N]],
+    numbers: std::ops::Range<usize>,
+) {
     writeln!(out, "| {} |", head.join(" | ")).expect("text takes text");
     let rule: Vec<_> = (0..head.len())
-        .map(|i| if (3..11).contains(&i) { "---:" } else { "---" })
+        .map(|i| if numbers.contains(&i) { "---:" } else { "---" })
         .collect();
     writeln!(out, "| {} |", rule.join(" | ")).expect("text takes text");
     for row in rows {
@@ -126,11 +136,4 @@ fn write_table(out: &mut String, head: &[&str], rows: &[[String; 12]]) {
 
 fn bullet(out: &mut String, name: &str, value: &str) {
     writeln!(out, "* {name}: {}", escape(value)).expect("text takes text");
-}
-
-/// Names come from plugins and mappers: they must not break out of a cell or a line.
-fn escape(text: &str) -> String {
-    text.replace(['\n', '\r'], " ")
-        .replace('|', "\\|")
-        .replace('<', "&lt;")
 }

@@ -3,27 +3,31 @@
 //! The same stored answers give the same bytes: no clock time, host name, absolute path or thread count is in it.
 
 mod gather;
+mod grid;
 mod json;
 mod markdown;
+mod many;
 mod number;
 mod table;
 mod text;
 
 pub use gather::{ReportError, gather, rebuild};
+pub use grid::{GRID_SCHEMA, render_grid};
+pub use many::{analyse_runs, has_answers, store_grid, stored_grid_forms};
 
-use crate::analysis::CellAnalysis;
 use crate::eval::{Facts, method::FitSummary};
+use focus_analysis::CellAnalysis;
 use linkme::distributed_slice;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Version of `report.json`.
-pub const REPORT_SCHEMA: &str = "focus-report/1";
+pub const REPORT_SCHEMA: &str = "focus-report/2";
 
 /// Everything a report shows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// `focus-report/1`.
+    /// `focus-report/2`.
     pub schema: &'static str,
     /// The program's version.
     pub tool_version: String,
@@ -111,4 +115,11 @@ pub fn stored_forms(report: &Report) -> Vec<(&'static str, String)> {
         .collect();
     forms.sort_by_key(|(file, _)| *file);
     forms
+}
+
+/// Names come from plugins, mappers and files: they must not break out of a Markdown cell or a line.
+fn escape(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+        .replace('|', "\\|")
+        .replace('<', "&lt;")
 }

@@ -1,6 +1,6 @@
 //! How numbers look: fixed decimals, and words where there is no number.
 
-use crate::analysis::MetricEntry;
+use focus_analysis::MetricEntry;
 
 /// Three decimals; `-` with the reason where the value is missing; `*` where it is flagged.
 pub(super) fn metric(entry: Option<&MetricEntry>) -> String {

@@ -1,8 +1,8 @@
 //! The rows that text and Markdown tables share: one per cell and track, tracks that agree merged.
 
 use super::{CellReport, Report, number};
-use crate::analysis::{CellStatus, RESAMPLES, TrackAnalysis};
-use crate::task::Track;
+use super::grid::{GAP_NOTE, gap_rows};
+use focus_analysis::{CellStatus, RESAMPLES, Track, TrackAnalysis};
 use std::collections::BTreeSet;
 
 /// Column titles.
@@ -53,6 +53,43 @@ fn cell_rows(cell: &CellReport) -> Vec<[String; 12]> {
         .into_iter()
         .map(|(track, name)| row(cell, track, name, with_interval(track)))
         .collect()
+}
+
+/// Column titles of the subgroup table.
+pub(super) const GAP_HEAD: [&str; 8] = [
+    "task",
+    "method",
+    "track",
+    "attribute",
+    "groups",
+    "AUROC gap",
+    "accuracy gap",
+    "equalized odds",
+];
+
+/// Subgroup gaps of every cell, in all its tracks or the corrected one alone.
+pub(super) fn gaps(report: &Report, all_tracks: bool) -> Vec<[String; 8]> {
+    let mut rows = Vec::new();
+    for cell in &report.cells {
+        for track in &cell.analysis.tracks {
+            if !all_tracks && track.track != Track::Corrected {
+                continue;
+            }
+            for [attribute, groups, auroc, accuracy, odds] in gap_rows(track) {
+                rows.push([
+                    cell.analysis.cell.task.clone(),
+                    cell.analysis.cell.method.clone(),
+                    track.track.name().into(),
+                    attribute,
+                    groups,
+                    auroc,
+                    accuracy,
+                    odds,
+                ]);
+            }
+        }
+    }
+    rows
 }
 
 fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5]) -> [String; 12] {
@@ -157,6 +194,9 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
         lines.push(format!(
             "Intervals: percentile bootstrap, {RESAMPLES} resamples of {unit}s"
         ));
+    }
+    if !gaps(report, false).is_empty() {
+        lines.push(format!("{GAP_NOTE}; n+ and n- of each group beside its name"));
     }
     if report.cells.iter().any(|cell| {
         cell.analysis

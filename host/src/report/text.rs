@@ -46,14 +46,32 @@ fn render(report: &Report) -> String {
         line(&mut out, "failed", &failure);
     }
     out.push('\n');
+    grid(&mut out, &table::HEAD, &table::rows(report), 3..11);
+    let gaps = table::gaps(report, false);
+    if !gaps.is_empty() {
+        out.push('\n');
+        grid(&mut out, &table::GAP_HEAD, &gaps, 5..8);
+    }
+    for note in table::note_lines(report) {
+        line(&mut out, "note", &note);
+    }
+    out
+}
+
+fn grid<const N: usize>(
+    out: &mut String,
+    head: &[&str; N],
+    rows: &[[String; N]],
+    numbers: std::ops::Range<usize>,
+) {
     let mut grid = Table::new();
     grid.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
         .set_content_arrangement(ContentArrangement::Disabled);
-    grid.set_header(table::HEAD);
-    for row in table::rows(report) {
+    grid.set_header(head);
+    for row in rows {
         grid.add_row(row);
     }
-    for column in 3..11 {
+    for column in numbers {
         if let Some(column) = grid.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -62,10 +80,6 @@ fn render(report: &Report) -> String {
         out.push_str(row.trim_end());
         out.push('\n');
     }
-    for note in table::note_lines(report) {
-        line(&mut out, "note", &note);
-    }
-    out
 }
 
 fn line(out: &mut String, name: &str, value: &str) {

@@ -6,32 +6,9 @@ mod binary_dr;
 mod glaucoma;
 mod referable_dr;
 
+pub use focus_analysis::Track;
+
 use linkme::distributed_slice;
-
-/// The two readings of the benchmark (focus-benchmark.md).
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Track {
-    /// What a statistician would sign.
-    Corrected,
-    /// What the paper and its published code compute.
-    AsPublished,
-}
-
-impl Track {
-    /// Both, in the order reports show them.
-    pub const ALL: [Self; 2] = [Self::Corrected, Self::AsPublished];
-
-    /// Stable name in stores and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Corrected => "corrected",
-            Self::AsPublished => "as_published",
-        }
-    }
-}
 
 /// One task of the benchmark.
 #[derive(Debug)]

@@ -114,6 +114,7 @@ fn rest(c: &mut Criterion) {
             (
                 r.content_hash.expect("has one"),
                 r.embedding.as_deref().expect("has one"),
+                None,
             )
         })
         .collect();
@@ -128,7 +129,7 @@ fn rest(c: &mut Criterion) {
     });
     let cache = EmbeddingCache::open(folder.path(), &key).expect("opens");
     cache.insert(&pairs).expect("inserts");
-    let wanted: Vec<_> = pairs.iter().map(|(hash, _)| *hash).collect();
+    let wanted: Vec<_> = pairs.iter().map(|(hash, ..)| *hash).collect();
     group.bench_function("cache get", |b| {
         b.iter(|| cache.get(&wanted, DIM).expect("gets").len());
     });

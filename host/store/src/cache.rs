@@ -9,7 +9,8 @@ use crate::{
     key::ModelKey,
     limits::Limits,
     table::{
-        self, Columns, Encoder, TableReader, TableSpec, embedding_group, embedding_type, required,
+        self, Columns, Encoder, TableReader, TableSpec, embedding_group, embedding_type, optional,
+        required, texts,
     },
 };
 use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, RecordBatch};
@@ -25,7 +26,7 @@ use std::{
 
 const NAME: &str = "embedding_cache";
 /// Version of the cache's segments. Another version is no error: the segment is skipped.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Row groups in a segment: 128 MiB of embeddings, so that one bad block costs no more.
 const GROUPS: usize = 8;
 
@@ -44,6 +45,15 @@ struct Segment {
     hashes: Vec<ContentHash>,
 }
 
+/// What a cache knows of one image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CachedEmbedding {
+    /// The embedding, finite.
+    pub embedding: Vec<f32>,
+    /// What was odd about the image's preparation; it goes into the answer, so that a run reads the same with and without a cache.
+    pub note: Option<String>,
+}
+
 /// What a cache holds of one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
@@ -59,6 +69,7 @@ fn spec(dim: usize) -> TableSpec {
     let fields = vec![
         required("content_hash", DataType::FixedSizeBinary(32)),
         required("embedding", embedding_type(dim)),
+        optional("note", DataType::Utf8),
     ];
     TableSpec {
         name: NAME,
@@ -99,7 +110,7 @@ impl EmbeddingCache {
         &self,
         wanted: &[ContentHash],
         dim: usize,
-    ) -> Result<HashMap<ContentHash, Vec<f32>>> {
+    ) -> Result<HashMap<ContentHash, CachedEmbedding>> {
         let mut missing: HashSet<ContentHash> = wanted.iter().copied().collect();
         let mut hits = HashMap::new();
         for (name, segment) in self.segments()? {
@@ -114,9 +125,9 @@ impl EmbeddingCache {
             }
             match self.gather(&name, dim, &rows) {
                 Ok(found) => {
-                    for (hash, embedding) in found {
+                    for (hash, cached) in found {
                         missing.remove(&hash);
-                        hits.insert(hash, embedding);
+                        hits.insert(hash, cached);
                     }
                 }
                 Err(e) => self.drop_segment(&name, e)?,
@@ -125,13 +136,13 @@ impl EmbeddingCache {
         Ok(hits)
     }
 
-    /// Add embeddings, all of the same width and finite. Images that are there already are left out. Gives the number
+    /// Add embeddings, all of the same width and finite, each with its note. Images that are there already are left out. Gives the number
     /// added; they are on disk, whole, when this returns.
-    pub fn insert(&self, rows: &[(ContentHash, &[f32])]) -> Result<usize> {
-        let Some(dim) = rows.first().map(|(_, e)| e.len()) else {
+    pub fn insert(&self, rows: &[(ContentHash, &[f32], Option<&str>)]) -> Result<usize> {
+        let Some(dim) = rows.first().map(|(_, e, _)| e.len()) else {
             return Ok(0);
         };
-        for (i, (_, embedding)) in rows.iter().enumerate() {
+        for (i, (_, embedding, _)) in rows.iter().enumerate() {
             let finite = embedding.iter().all(|v| v.is_finite());
             if embedding.is_empty() || embedding.len() != dim || dim > self.limits.dim || !finite {
                 let found = if finite {
@@ -153,13 +164,16 @@ impl EmbeddingCache {
             .filter(|s| s.dim == dim)
             .flat_map(|s| s.hashes.iter().copied())
             .collect();
-        let fresh: BTreeMap<ContentHash, &[f32]> = rows
+        let fresh: BTreeMap<ContentHash, (&[f32], Option<&str>)> = rows
             .iter()
             .rev()
-            .filter(|(hash, _)| !known.contains(hash))
-            .map(|(hash, e)| (*hash, *e))
+            .filter(|(hash, ..)| !known.contains(hash))
+            .map(|(hash, e, note)| (*hash, (*e, *note)))
             .collect();
-        let fresh: Vec<_> = fresh.into_iter().collect();
+        let fresh: Vec<_> = fresh
+            .into_iter()
+            .map(|(hash, (e, note))| (hash, e, note))
+            .collect();
         let spec = spec(dim);
         for segment in fresh.chunks(spec.rows_per_group * GROUPS) {
             self.write_segment(&spec, dim, segment)?;
@@ -186,15 +200,16 @@ impl EmbeddingCache {
         &self,
         spec: &TableSpec,
         dim: usize,
-        rows: &[(ContentHash, &[f32])],
+        rows: &[(ContentHash, &[f32], Option<&str>)],
     ) -> Result<()> {
         let mut encoder = Encoder::new(&self.folder, spec, Vec::new())?;
         for group in rows.chunks(spec.rows_per_group) {
-            let hashes = FixedSizeBinaryArray::try_from_iter(group.iter().map(|(hash, _)| hash.0))
+            let hashes = FixedSizeBinaryArray::try_from_iter(group.iter().map(|(hash, ..)| hash.0))
                 .expect("all have 32 bytes");
             let columns: Vec<ArrayRef> = vec![
                 Arc::new(hashes),
-                embeddings(dim, group.iter().map(|(_, e)| Some(*e))),
+                embeddings(dim, group.iter().map(|(_, e, _)| Some(*e))),
+                texts(group.iter().map(|(.., note)| *note)),
             ];
             encoder.write(
                 &RecordBatch::try_new(Arc::clone(&spec.schema), columns)
@@ -210,7 +225,7 @@ impl EmbeddingCache {
         file.commit()?;
         let segment = Segment {
             dim,
-            hashes: rows.iter().map(|(hash, _)| *hash).collect(),
+            hashes: rows.iter().map(|(hash, ..)| *hash).collect(),
         };
         self.lock().insert(name, Arc::new(segment));
         Ok(())
@@ -299,7 +314,7 @@ impl EmbeddingCache {
         name: &str,
         dim: usize,
         rows: &[usize],
-    ) -> Result<Vec<(ContentHash, Vec<f32>)>> {
+    ) -> Result<Vec<(ContentHash, CachedEmbedding)>> {
         let reader = self.reader(name)?;
         let path = self.path(name);
         let size = reader.rows_per_group();
@@ -307,15 +322,16 @@ impl EmbeddingCache {
         groups.dedup();
         let mut found = Vec::with_capacity(rows.len());
         let mut rows = rows.iter().copied().peekable();
-        for item in reader.batches(&["content_hash", "embedding"], Some(groups))? {
+        for item in reader.batches(&["content_hash", "embedding", "note"], Some(groups))? {
             let (base, batch) = item?;
             let columns = Columns {
                 file: &path,
                 base,
                 batch: &batch,
-                string_bytes: 0,
+                string_bytes: self.limits.string_bytes,
             };
             let hashes = hashes_of(&columns)?;
+            let notes = columns.texts("note")?;
             let (lists, values) = columns.embeddings("embedding")?;
             if lists.null_count() + values.null_count() > 0 {
                 return Err(StoreError::damaged(&path, "an embedding is missing"));
@@ -326,7 +342,8 @@ impl EmbeddingCache {
                 if embedding.iter().any(|v| !v.is_finite()) {
                     return Err(StoreError::damaged(&path, "an embedding is not finite"));
                 }
-                found.push((hashes[row - base], embedding));
+                let note = notes[row - base].map(str::to_owned);
+                found.push((hashes[row - base], CachedEmbedding { embedding, note }));
             }
         }
         Ok(found)
@@ -375,9 +392,17 @@ mod tests {
         vec![n as f32, -0.0, f32::MIN_POSITIVE]
     }
 
+    // Some images have one.
+    fn note(hash: ContentHash) -> Option<&'static str> {
+        (hash.0[0] % 3 == 0).then_some("alpha composited on black")
+    }
+
     fn fill(cache: &EmbeddingCache, range: std::ops::Range<u32>) -> usize {
         let rows: Vec<_> = range.map(|n| (hash(n), embedding(n))).collect();
-        let rows: Vec<_> = rows.iter().map(|(h, e)| (*h, e.as_slice())).collect();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(h, e)| (*h, e.as_slice(), note(*h)))
+            .collect();
         cache.insert(&rows).expect("inserts")
     }
 
@@ -405,7 +430,8 @@ mod tests {
             assert_eq!(hits.len(), 4);
             for n in [0, 5, 8500, 9005] {
                 let bits = |e: &[f32]| e.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-                assert_eq!(bits(&hits[&hash(n)]), bits(&embedding(n)));
+                assert_eq!(bits(&hits[&hash(n)].embedding), bits(&embedding(n)));
+                assert_eq!(hits[&hash(n)].note.as_deref(), note(hash(n)));
             }
             assert!(
                 cache.get(&wanted, 4).expect("gets").is_empty(),
@@ -424,7 +450,10 @@ mod tests {
         let folders: [_; 2] = std::array::from_fn(|_| tempfile::tempdir().expect("folder"));
         let rows: Vec<_> = (0..50).map(|n| (hash(n), embedding(n))).collect();
         for (folder, turn) in folders.iter().zip([0, 17]) {
-            let mut rows: Vec<_> = rows.iter().map(|(h, e)| (*h, e.as_slice())).collect();
+            let mut rows: Vec<_> = rows
+                .iter()
+                .map(|(h, e)| (*h, e.as_slice(), note(*h)))
+                .collect();
             rows.rotate_left(turn);
             EmbeddingCache::open(folder.path(), &key())
                 .expect("opens")
@@ -458,7 +487,9 @@ mod tests {
                 .expect("a cache never fails on damage");
             for n in 0..20 {
                 assert!(
-                    hits.get(&hash(n)).is_none_or(|e| *e == embedding(n)),
+                    hits.get(&hash(n)).is_none_or(
+                        |e| e.embedding == embedding(n) && e.note.as_deref() == note(hash(n))
+                    ),
                     "byte {at}"
                 );
             }
@@ -478,13 +509,13 @@ mod tests {
     fn nonsense_is_not_taken_in() {
         let folder = tempfile::tempdir().expect("folder");
         let cache = EmbeddingCache::open(folder.path(), &key()).expect("opens");
-        assert!(cache.insert(&[(hash(1), &[f32::NAN])]).is_err());
+        assert!(cache.insert(&[(hash(1), &[f32::NAN], None)]).is_err());
         assert!(
             cache
-                .insert(&[(hash(1), &[1.0]), (hash(2), &[1.0, 2.0])])
+                .insert(&[(hash(1), &[1.0], None), (hash(2), &[1.0, 2.0], None)])
                 .is_err()
         );
-        assert!(cache.insert(&[(hash(1), &[])]).is_err());
+        assert!(cache.insert(&[(hash(1), &[], None)]).is_err());
         assert_eq!(cache.insert(&[]).expect("nothing"), 0);
         assert!(segment_files(folder.path()).is_empty());
     }

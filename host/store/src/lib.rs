@@ -35,7 +35,7 @@ pub use answer::{
     AnswersSummary, Outcome, SyncPolicy, TornTail,
 };
 pub use atomic::{AtomicFile, write_atomic};
-pub use cache::{CacheStats, EmbeddingCache};
+pub use cache::{CacheStats, CachedEmbedding, EmbeddingCache};
 pub use error::{Result, StoreError};
 pub use hash::{BadHash, ContentHash};
 pub use key::ModelKey;

@@ -3,8 +3,8 @@
 
 use super::EvalError;
 use super::method::{FitSummary, Method, MethodInput, Scored};
-use crate::analysis::AS_PUBLISHED_SUFFIX;
 use crate::task::Track;
+use focus_analysis::AS_PUBLISHED_SUFFIX;
 use focus_probe::{Device, ProbeError};
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records,

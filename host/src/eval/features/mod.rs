@@ -4,10 +4,12 @@
 //! dataset's size. Batches are a function of the wanted list alone: what is cached or answered already decides only whether a
 //! batch is computed, never what is in it, so an embedding never depends on how often a run was interrupted.
 
-use super::pixels::{ImageFailure, PixelSource};
+use super::pixels::{FileBytes, ImageFailure, PixelSource, joined};
 use crate::progress::Progress;
 use focus_models::{Answer, ImageEncoder, ModelError, PixelBatch, PreparedImage};
-use focus_store::{AnswerLog, AnswerRow, ContentHash, EmbeddingCache, Outcome, StoreError};
+use focus_store::{
+    AnswerLog, AnswerRow, CachedEmbedding, ContentHash, EmbeddingCache, Outcome, StoreError,
+};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -58,7 +60,14 @@ enum Work {
 #[derive(Default)]
 struct Known {
     rows: Vec<AnswerRow>,
-    asked: HashMap<usize, (String, ContentHash)>,
+    asked: HashMap<usize, Asked>,
+}
+
+/// An image in the model's hands.
+struct Asked {
+    id: String,
+    hash: ContentHash,
+    note: Option<String>,
 }
 
 /// Ask the encoder about every wanted image that the log has no answer for.
@@ -174,11 +183,11 @@ impl State<'_> {
             .pop_front()
             .expect("answers come in the order of the batches asked");
         for answer in answers {
-            let (id, hash) = known
+            let asked = known
                 .asked
                 .remove(&answer.sample)
                 .expect("an answer is for an image that was asked about");
-            known.rows.push(row_of(answer, id, hash));
+            known.rows.push(row_of(answer, asked));
         }
         let fresh = known
             .rows
@@ -199,12 +208,12 @@ impl State<'_> {
     }
 }
 
-fn row_of(answer: Answer, id: String, hash: ContentHash) -> AnswerRow {
+fn row_of(answer: Answer, asked: Asked) -> AnswerRow {
     let sample = u32::try_from(answer.sample).expect("sample indices are u32");
     let base = AnswerRow {
         sample,
-        id,
-        content_hash: Some(hash),
+        id: asked.id,
+        content_hash: Some(asked.hash),
         outcome: Outcome::Ok,
         reason: None,
         message: None,
@@ -213,6 +222,7 @@ fn row_of(answer: Answer, id: String, hash: ContentHash) -> AnswerRow {
     match answer.result {
         Ok(embedding) => AnswerRow {
             embedding: Some(embedding),
+            message: asked.note,
             ..base
         },
         Err(error) => AnswerRow {
@@ -268,39 +278,49 @@ fn prepare_batch(
     let mut readable = Vec::with_capacity(plan.len());
     for (wanted, result) in read {
         match result {
-            Ok((bytes, hash)) => readable.push((wanted, bytes, hash)),
+            Ok(file) => readable.push((wanted, file)),
             Err(failure) => known.rows.push(failed(wanted, None, failure)),
         }
     }
-    let hashes: Vec<_> = readable.iter().map(|(_, _, hash)| *hash).collect();
+    let hashes: Vec<_> = readable.iter().map(|(_, file)| file.hash).collect();
     if let Some(found) = all_cached(&hashes, dim, cache)? {
         known.rows.extend(
             readable
                 .iter()
                 .zip(found)
-                .map(|((wanted, _, hash), embedding)| AnswerRow {
+                .map(|((wanted, file), cached)| AnswerRow {
                     sample: wanted.sample,
                     id: wanted.id.clone(),
-                    content_hash: Some(*hash),
+                    content_hash: Some(file.hash),
                     outcome: Outcome::Ok,
                     reason: None,
-                    message: None,
-                    embedding: Some(embedding),
+                    message: joined(file.note.as_deref(), cached.note.as_deref()),
+                    embedding: Some(cached.embedding),
                 }),
         );
         return Ok(Work::Known(known.rows));
     }
     let prepared: Vec<_> = readable
         .into_par_iter()
-        .map(|(wanted, bytes, hash)| (wanted, hash, source.prepare(&bytes, hash)))
+        .map(|(wanted, FileBytes { bytes, hash, note })| {
+            (wanted, hash, note, source.prepare(&bytes, hash))
+        })
         .collect();
     let mut batch = PixelBatch::default();
-    for (wanted, hash, result) in prepared {
+    for (wanted, hash, note, result) in prepared {
         match result {
             Ok(pixels) => {
                 let sample = wanted.sample as usize;
-                known.asked.insert(sample, (wanted.id.clone(), hash));
-                batch.images.push(PreparedImage { sample, pixels });
+                let asked = Asked {
+                    id: wanted.id.clone(),
+                    hash,
+                    note: joined(note.as_deref(), pixels.note.as_deref()),
+                };
+                known.asked.insert(sample, asked);
+                batch.images.push(PreparedImage {
+                    sample,
+                    pixels: pixels.rgb,
+                });
             }
             Err(failure) => known.rows.push(failed(wanted, Some(hash), failure)),
         }
@@ -317,7 +337,7 @@ fn all_cached(
     hashes: &[ContentHash],
     dim: usize,
     cache: Option<&EmbeddingCache>,
-) -> Result<Option<Vec<Vec<f32>>>, StoreError> {
+) -> Result<Option<Vec<CachedEmbedding>>, StoreError> {
     let Some(cache) = cache else { return Ok(None) };
     let hits = cache.get(hashes, dim)?;
     Ok(hashes.iter().map(|hash| hits.get(hash).cloned()).collect())

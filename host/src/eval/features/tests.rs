@@ -1,6 +1,7 @@
 //! The stage on drawn pixels and a fake encoder: what is asked, what is answered, what is left alone.
 
 use super::*;
+use crate::eval::pixels::Pixels;
 use crate::progress::Silent;
 use focus_models::fake::{FakeEncoder, embedding, opened};
 use focus_store::{EmbeddingCache, ModelKey};
@@ -35,7 +36,7 @@ impl Drawn {
 }
 
 impl PixelSource for Drawn {
-    fn read(&self, sample: u32) -> Result<(Vec<u8>, ContentHash), ImageFailure> {
+    fn read(&self, sample: u32) -> Result<FileBytes, ImageFailure> {
         if self.unreadable.contains(&sample) {
             return Err(ImageFailure {
                 reason: "truncated".into(),
@@ -44,12 +45,16 @@ impl PixelSource for Drawn {
         }
         let bytes = Self::pixels(sample).to_vec();
         let hash = ContentHash::of(&bytes);
-        Ok((bytes, hash))
+        let note = (sample % 3 == 0).then(|| "named .x, but its content is drawn".to_owned());
+        Ok(FileBytes { bytes, hash, note })
     }
 
-    fn prepare(&self, bytes: &[u8], _: ContentHash) -> Result<Arc<[u8]>, ImageFailure> {
+    fn prepare(&self, bytes: &[u8], _: ContentHash) -> Result<Pixels, ImageFailure> {
         self.prepared.fetch_add(1, Ordering::Relaxed);
-        Ok(bytes.into())
+        Ok(Pixels {
+            rgb: bytes.into(),
+            note: (bytes[0] % 2 == 0).then(|| "drawn evenly".to_owned()),
+        })
     }
 }
 
@@ -171,7 +176,7 @@ fn a_batch_is_taken_from_the_cache_only_whole() {
         .insert(
             &known
                 .iter()
-                .map(|(hash, e)| (*hash, e.as_slice()))
+                .map(|(hash, e)| (*hash, e.as_slice(), Some("drawn, says the cache")))
                 .collect::<Vec<_>>(),
         )
         .expect("inserts");
@@ -202,6 +207,18 @@ fn a_batch_is_taken_from_the_cache_only_whole() {
             Some(embedding(&Drawn::pixels(row.sample), DIM).as_slice())
         );
     }
+    let messages: Vec<_> = rows(&log).into_iter().map(|row| row.message).collect();
+    let named = "named .x, but its content is drawn";
+    assert_eq!(
+        messages[0].as_deref(),
+        Some(format!("{named} | drawn, says the cache").as_str())
+    );
+    assert_eq!(messages[1].as_deref(), Some("drawn, says the cache"));
+    assert_eq!(
+        messages[6].as_deref(),
+        Some(format!("{named} | drawn evenly").as_str())
+    );
+    assert_eq!(messages[5], None);
 }
 
 #[test]

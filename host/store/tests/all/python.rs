@@ -97,7 +97,7 @@ fn fill(path: &Path) {
         .insert(
             &rows
                 .iter()
-                .map(|(h, e)| (*h, e.as_slice()))
+                .map(|(h, e)| (*h, e.as_slice(), None))
                 .collect::<Vec<_>>(),
         )
         .expect("inserts");
