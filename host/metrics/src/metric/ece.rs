@@ -2,8 +2,8 @@
 //! one closed; sum over bins of n_m / n |mean score - mean label|. A score outside [0, 1] is an error here, not
 //! something to clip. Scores computed in f32 go through [`crate::shortest_decimal`] first. Missing with one class.
 
-use crate::registry::{Direction, MetricSpec, register};
-use crate::tally::{Tally, probabilities};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
+use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
 /// Number of bins.
@@ -15,6 +15,9 @@ register!(MetricSpec {
     order: 70,
     direction: Direction::LowerIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Scores,
+    share: None,
     from_tally: ece,
 });
 
@@ -41,19 +44,30 @@ impl Bin {
     }
 }
 
+/// Index of the bin that holds this probability.
+pub(crate) fn bin_of(score: f64) -> usize {
+    ((10.0 * score) as usize).min(BINS - 1)
+}
+
 /// The reliability diagram. Sums run over ascending scores, so that they do not depend on row order.
 ///
 /// # Errors
 /// [`Missing::Empty`], [`Missing::NoScores`], [`Missing::ScoreOutOfRange`]. One class is fine here.
 pub fn reliability_bins(tally: &Tally) -> Result<[Bin; BINS], Missing> {
-    let groups = tally.scored_groups()?;
-    probabilities(groups)?;
+    let groups = tally.scored_groups()?.probabilities()?;
     let mut bins = [Bin::default(); BINS];
-    for group in groups.iter().filter(|group| group.rows() > 0) {
-        let bin = &mut bins[((10.0 * group.score) as usize).min(BINS - 1)];
-        bin.rows += group.rows();
-        bin.positives += group.positives;
-        bin.score_sum += group.rows() as f64 * group.score;
+    let starts = groups.scale.starts(bin_of);
+    for (bin, ends) in bins.iter_mut().zip(starts.windows(2)) {
+        let range = ends[0]..ends[1];
+        // Groups without rows occur in resamples and may lie outside [0, 1]; they add 0 to an end bin.
+        for (&score, &[negatives, positives]) in groups.scores()[range.clone()]
+            .iter()
+            .zip(&groups.counts[range])
+        {
+            bin.rows += u64::from(negatives) + u64::from(positives);
+            bin.positives += u64::from(positives);
+            bin.score_sum += (f64::from(negatives) + f64::from(positives)) * score;
+        }
     }
     Ok(bins)
 }
@@ -76,7 +90,7 @@ mod tests {
     use super::*;
     use crate::score::shortest_decimal;
 
-    fn bin_of(score: f64) -> usize {
+    fn bin_holding(score: f64) -> usize {
         let tally = Tally::of_rows(&[true], &[true], Some(&[score]));
         let bins = reliability_bins(&tally).unwrap();
         bins.iter().position(|bin| bin.rows == 1).unwrap()
@@ -86,13 +100,13 @@ mod tests {
     fn tenths_open_their_bin_and_one_closes_the_last() {
         for tenth in 0..10_u8 {
             let decimal: f64 = format!("0.{tenth}").parse().unwrap();
-            assert_eq!(bin_of(decimal), usize::from(tenth));
+            assert_eq!(bin_holding(decimal), usize::from(tenth));
             let single: f32 = format!("0.{tenth}").parse().unwrap();
-            assert_eq!(bin_of(shortest_decimal(single)), usize::from(tenth));
+            assert_eq!(bin_holding(shortest_decimal(single)), usize::from(tenth));
         }
-        assert_eq!(bin_of(1.0), 9);
+        assert_eq!(bin_holding(1.0), 9);
         assert_eq!(
-            bin_of(f64::from(0.7_f32)),
+            bin_holding(f64::from(0.7_f32)),
             6,
             "the trap: promotion moves 0.7 below its edge"
         );
