@@ -9,7 +9,7 @@ use crate::error::{BadRow, BadRows, Conflict, ExchangeError, LISTED, Result, sho
 use focus_store::{Fold, PredictionRow, Predictions, Record, Records};
 use std::collections::{BTreeSet, HashMap, HashSet, hash_map::Entry};
 
-const DISPUTED: &str = "names an image that another row names";
+pub(super) const DISPUTED: &str = "names an image that another row names";
 
 pub(super) struct Build<'a> {
     known: &'a [Record],
@@ -97,13 +97,19 @@ impl<'a> Build<'a> {
                     }
                     Entry::Occupied(place) => {
                         let (first, line) = *place.get();
-                        bad.push(BadRow {
-                            file: source.name.clone(),
-                            line: row.line,
-                            rule: ONCE,
-                            found: format!("`{}`, the image of line {line}", shorten(&row.id, 60)),
-                        });
-                        self.disputed += 1 + u64::from(images[first].take().is_some());
+                        // The same text twice has been told already.
+                        if source.file.rows[first].id != row.id {
+                            bad.push(BadRow {
+                                file: source.name.clone(),
+                                line: row.line,
+                                rule: ONCE,
+                                found: format!(
+                                    "`{}`, the image of line {line}",
+                                    shorten(&row.id, 60)
+                                ),
+                            });
+                            self.disputed += 1 + u64::from(images[first].take().is_some());
+                        }
                         images.push(None);
                     }
                 }

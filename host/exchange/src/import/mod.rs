@@ -147,11 +147,11 @@ pub fn import_focus_csv(
         _ => "Corrected and published labels are both `ground_truth`".into(),
     };
     let mut bad = BadRows::default();
-    let mut build = Build::new(known, label_tasks, options.on_bad_row);
-    build.resolve(&sources, &mut bad)?;
     for source in &mut sources {
         bad.extend(std::mem::take(&mut source.file.bad));
     }
+    let mut build = Build::new(known, label_tasks, options.on_bad_row);
+    build.resolve(&sources, &mut bad)?;
     if options.on_bad_row == OnBadRow::Error && bad.total > 0 {
         return Err(ExchangeError::BadRows {
             shown: bad.shown,
