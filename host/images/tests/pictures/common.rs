@@ -43,12 +43,7 @@ pub struct PreparedRow {
 
 impl PreparedRow {
     pub fn spec(&self) -> PrepareSpec {
-        PrepareSpec {
-            width: self.width,
-            height: self.height,
-            geometry: self.geometry,
-            filter: self.filter,
-        }
+        PrepareSpec::new(self.width, self.height, self.geometry, self.filter)
     }
 }
 
@@ -69,10 +64,5 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 pub fn squash(width: u32, height: u32) -> PrepareSpec {
-    PrepareSpec {
-        width,
-        height,
-        geometry: Geometry::Squash,
-        filter: ResizeFilter::Bilinear,
-    }
+    PrepareSpec::new(width, height, Geometry::Squash, ResizeFilter::Bilinear)
 }

@@ -87,12 +87,7 @@ fn a_full_photograph_is_prepared_as_if_decoded_first() {
             (768, ResizeFilter::Bicubic, Filter::Bicubic),
             (90, ResizeFilter::Lanczos, Filter::Lanczos),
         ] {
-            let spec = PrepareSpec {
-                width: side,
-                height: side,
-                geometry: Geometry::Squash,
-                filter,
-            };
+            let spec = PrepareSpec::new(side, side, Geometry::Squash, filter);
             let prepared = prepare_file(path, &spec, &Limits::default(), None).unwrap();
             let size = (image.width, image.height);
             let expected = resize_rgb8(&image.pixels, size, (side, side), resample).unwrap();
