@@ -74,7 +74,7 @@ pub(crate) fn decode(
             layout.samples - color.channels()
         ));
     }
-    let pages = directory::pages(bytes, &directory);
+    let pages = directory.pages()?;
     if pages > 1 {
         remarks.push(format!("{pages} pages; the first is read"));
     }
@@ -244,14 +244,6 @@ fn read(bytes: &[u8], directory: &Directory<'_>, layout: &Layout) -> Result<Samp
         None if count == 1 => vec![(bytes.len() as u32).saturating_sub(offsets[0])],
         _ => return Err(corrupt("the lengths of the strips or tiles are missing")),
     };
-    let coded: u64 = lengths[..count].iter().map(|&length| u64::from(length)).sum();
-    // Strips that share their bytes could make a small file cost hours.
-    if coded > 2 * bytes.len() as u64 {
-        return Err(corrupt(format!(
-            "strips or tiles of {coded} bytes in a file of {}",
-            bytes.len()
-        )));
-    }
     let within = if layout.planar { 1 } else { layout.samples };
     let coding = Coding {
         compression: directory.one(tag::COMPRESSION, 1)?,
@@ -275,6 +267,14 @@ fn read(bytes: &[u8], directory: &Directory<'_>, layout: &Layout) -> Result<Samp
     };
     for index in 0..count {
         part(index)?;
+    }
+    let coded: u64 = lengths[..count].iter().map(|&length| u64::from(length)).sum();
+    // Strips that share their bytes could make a small file cost hours.
+    if coded > 2 * bytes.len() as u64 {
+        return Err(corrupt(format!(
+            "strips or tiles of {coded} bytes in a file of {}",
+            bytes.len()
+        )));
     }
     let total = layout.width * layout.height * layout.samples;
     let mut out = if layout.bits == 16 {

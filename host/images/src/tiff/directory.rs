@@ -1,5 +1,7 @@
 //! The tags of a page: whole numbers only, each checked to lie within the file. Knows no pixels.
 
+use std::collections::HashSet;
+
 use super::{corrupt, cut, unsupported};
 use crate::ImageError;
 
@@ -27,8 +29,8 @@ pub(super) mod tag {
     pub const SAMPLE_FORMAT: u16 = 339;
 }
 
-/// Pages are counted up to here; a chain that runs in a circle ends too.
-const MOST_PAGES: usize = 10_000;
+/// Pages are counted up to here, and no page twice: a chain may run in a circle.
+const MOST_PAGES: usize = 1000;
 
 /// A file's byte order and bytes.
 #[derive(Clone, Copy)]
@@ -73,17 +75,35 @@ pub(super) struct Directory<'a> {
     reader: Reader<'a>,
     /// Tag and where its entry begins.
     entries: Vec<(u16, usize)>,
+    /// Where the directory begins.
+    at: usize,
     /// Where the next page's directory begins; 0 is nowhere.
     next: usize,
 }
 
 impl<'a> Directory<'a> {
-    /// Of the first page. What its entries point to must lie within the file: what is cut off may be the part that matters.
+    /// Of the first page.
     pub(super) fn first(bytes: &'a [u8]) -> Result<Self, ImageError> {
         let reader = Reader::new(bytes)?;
         let at = reader
             .long(4)
             .ok_or_else(|| cut("the header is not complete"))? as usize;
+        Self::at(reader, at)
+    }
+
+    /// How many pages the file has. Those behind the first are not read, but must be there: a file that is cut is not whole because its first page is.
+    pub(super) fn pages(&self) -> Result<usize, ImageError> {
+        let mut seen = HashSet::new();
+        let mut next = self.next;
+        while next != 0 && next != self.at && seen.len() + 1 < MOST_PAGES && seen.insert(next) {
+            next = Self::at(self.reader, next)?.next;
+        }
+        Ok(seen.len() + 1)
+    }
+
+    /// The directory at a place. What its entries point to must lie within the file: what is cut off may be the part that matters.
+    fn at(reader: Reader<'a>, at: usize) -> Result<Self, ImageError> {
+        let bytes = reader.bytes;
         let count = reader.short(at);
         let count = count.ok_or_else(|| {
             cut(format!(
@@ -100,6 +120,7 @@ impl<'a> Directory<'a> {
         let directory = Self {
             reader,
             entries,
+            at,
             next,
         };
         for &(number, place) in &directory.entries {
@@ -197,18 +218,4 @@ impl<'a> Directory<'a> {
         }
         Ok(first)
     }
-}
-
-/// How many pages the file has.
-pub(super) fn pages(bytes: &[u8], first: &Directory<'_>) -> usize {
-    let reader = first.reader;
-    let (mut count, mut at) = (1, first.next);
-    while at != 0 && at < bytes.len() && count < MOST_PAGES {
-        count += 1;
-        let next = reader
-            .short(at)
-            .and_then(|entries| reader.long(at + 2 + usize::from(entries) * 12));
-        at = next.unwrap_or(0) as usize;
-    }
-    count
 }

@@ -1,5 +1,6 @@
 //! The committed pictures and what Pillow makes of them. Asserts nothing.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use focus_images::{Geometry, PrepareSpec, ResizeFilter};
@@ -10,6 +11,25 @@ use sha2::{Digest, Sha256};
 pub struct Expected {
     pub decoded: Vec<DecodedRow>,
     pub prepared: Vec<PreparedRow>,
+    #[serde(default)]
+    pub masks: Vec<MaskRow>,
+}
+
+#[derive(Deserialize)]
+pub struct MaskRow {
+    pub file: String,
+    pub coding: BTreeMap<u16, u8>,
+    pub width: u32,
+    pub height: u32,
+    pub sha256: String,
+    pub resized: Vec<ResizedRow>,
+}
+
+#[derive(Deserialize)]
+pub struct ResizedRow {
+    pub width: u32,
+    pub height: u32,
+    pub sha256: String,
 }
 
 #[derive(Deserialize)]
@@ -47,8 +67,16 @@ impl PreparedRow {
     }
 }
 
+/// Of both scripts: JPEG and PNG, and all other formats.
 pub fn expected() -> Expected {
-    serde_json::from_slice(&data("expected.json")).expect("the committed file is well formed")
+    let read = |name: &str| -> Expected {
+        serde_json::from_slice(&data(name)).expect("the committed file is well formed")
+    };
+    let (mut all, more) = (read("expected.json"), read("formats/expected.json"));
+    all.decoded.extend(more.decoded);
+    all.prepared.extend(more.prepared);
+    all.masks.extend(more.masks);
+    all
 }
 
 pub fn path(name: &str) -> PathBuf {

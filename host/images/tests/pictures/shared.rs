@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use focus_images::{Geometry, Limits, PrepareSpec, ResizeFilter, decode_file, prepare_file};
 use focus_resize::{Filter, resize_rgb8};
 
-fn shared(part: &str) -> Option<PathBuf> {
+pub fn shared(part: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared")
         .join(part);
