@@ -1,4 +1,4 @@
-//! Prepared pixels on disk, named by what they were made from. Must not decide what is prepared, nor when entries are too many.
+//! Prepared pixels on disk, named by what they were made from. Must not decide what is prepared; what goes when there is too much, `room` decides.
 //!
 //! An entry is one file: a checked header, the decode notes, the pixels. It is written beside its place and renamed into it, so that a reader sees
 //! all of it or nothing, whichever process was killed. An entry that does not check is thrown away and made again.
@@ -9,6 +9,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+mod room;
+
+use room::Room;
 
 use crate::{ContentHash, DecodeNotes, ImageError, PrepareSpec, RgbImage};
 
@@ -25,8 +29,8 @@ const MAX_NOTES: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct PixelCache {
     folder: PathBuf,
-    /// Bytes that may still be added; shared by all clones.
-    room: Arc<AtomicU64>,
+    /// How much there may be; shared by all clones. `None` is any amount.
+    room: Option<Arc<Room>>,
 }
 
 impl PixelCache {
@@ -44,29 +48,16 @@ impl PixelCache {
             path: folder.clone(),
             reason: error.to_string(),
         })?;
-        Ok(Self {
-            folder,
-            room: Arc::new(AtomicU64::new(u64::MAX)),
-        })
+        Ok(Self { folder, room: None })
     }
 
-    /// The same, but entries are added only until the whole folder holds `bytes`; entries that are there are always used. What
-    /// other processes add meanwhile is seen at the next opening.
+    /// The same, holding at most about `bytes`: when more is added, the entries that were not used for longest are removed, whichever process made them.
+    /// Every process counts what it adds and looks at the folder each time that is a sixteenth of the limit, so several together may pass it by that much
+    /// each for a moment. An entry larger than the limit is not kept, and nothing is removed for it.
     pub fn open_limited(folder: impl AsRef<Path>, bytes: u64) -> Result<Self, ImageError> {
-        let cache = Self::open(folder)?;
-        cache.room.store(
-            bytes.saturating_sub(size_of_folder(&cache.folder)),
-            Ordering::Relaxed,
-        );
+        let mut cache = Self::open(folder)?;
+        cache.room = Some(Arc::new(Room::new(&cache.folder, bytes)));
         Ok(cache)
-    }
-
-    /// Takes room for an entry, if there is enough.
-    fn reserve(&self, bytes: u64) -> bool {
-        let take = |room: u64| room.checked_sub(bytes);
-        self.room
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-            .is_ok()
     }
 
     /// Where the entry for a file's content and a spec lies, whether or not it is there.
@@ -110,10 +101,6 @@ impl PixelCache {
         notes: &DecodeNotes,
     ) -> io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        if !self.reserve((HEADER + image.pixels.len()) as u64) {
-            tracing::debug!("The pixel cache is full; an image is not kept");
-            return Ok(());
-        }
         let path = self.path_of(content, spec);
         let folder = path.parent().expect("an entry lies in a folder");
         DirBuilder::new()
@@ -121,6 +108,11 @@ impl PixelCache {
             .mode(0o700)
             .create(folder)?;
         let notes = serde_json::to_vec(notes)?;
+        let bytes = (HEADER + notes.len() + image.pixels.len()) as u64;
+        if self.room.as_ref().is_some_and(|room| !room.takes(bytes)) {
+            tracing::debug!("The pixel cache is smaller than an image; it is not kept");
+            return Ok(());
+        }
         let mut header = Vec::with_capacity(HEADER + notes.len());
         header.extend_from_slice(&MAGIC);
         for number in [image.width, image.height, notes.len() as u32] {
@@ -133,7 +125,8 @@ impl PixelCache {
         header.extend_from_slice(&notes);
 
         let name = format!(
-            ".part-{}-{}",
+            "{}{}-{}",
+            room::PART,
             std::process::id(),
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
@@ -147,29 +140,23 @@ impl PixelCache {
                 .open(&part)?;
             file.write_all(&header)?;
             file.write_all(&image.pixels)?;
+            // To a nanosecond, where the system's own clock for files may stand still for milliseconds.
+            room::touch(&file);
             drop(file);
             fs::rename(&part, &path)
         })();
         if written.is_err() {
             let _ = fs::remove_file(&part);
         }
-        written
+        written?;
+        if let Some(room) = &self.room {
+            let removed = room.added(&self.folder, bytes)?;
+            if removed > 0 {
+                tracing::debug!(removed, "Entries of the pixel cache made room for others");
+            }
+        }
+        Ok(())
     }
-}
-
-/// Bytes of all entries; what cannot be read counts nothing.
-fn size_of_folder(folder: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return 0;
-    };
-    entries
-        .filter_map(Result::ok)
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => size_of_folder(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        })
-        .sum()
 }
 
 enum Fault {
@@ -218,6 +205,7 @@ fn read_entry(
     if checksum(&header[..CHECKED], &notes, &pixels) != header[CHECKED..] {
         return Err(Fault::Damaged("checksum does not match"));
     }
+    room::touch(&file);
     let notes =
         serde_json::from_slice(&notes).map_err(|_| Fault::Damaged("notes cannot be parsed"))?;
     Ok((

@@ -50,7 +50,7 @@ pub enum ImageError {
         limit: u64,
     },
     /// Not a format that is read here.
-    #[error("Unknown image format: expected JPEG or PNG, found a file that begins with `{found}`{}", looks_like.map(|name| format!(" ({name})")).unwrap_or_default())]
+    #[error("Unknown image format: expected JPEG, PNG, TIFF, BMP, WebP, GIF or PNM, found a file that begins with `{found}`{}", looks_like.map(|name| format!(" ({name})")).unwrap_or_default())]
     UnknownFormat {
         /// First bytes, in hexadecimal.
         found: String,
@@ -91,6 +91,26 @@ pub enum ImageError {
         /// Why.
         reason: String,
     },
+    /// A mask holds a value that its coding does not name.
+    #[error("Mask value `{value}` is not in the coding: found at `{count}` pixels, expected {expected}")]
+    MaskValue {
+        /// The stored value, of all such values the one met first.
+        value: u16,
+        /// Pixels with that value.
+        count: u64,
+        /// Values of the coding, in words.
+        expected: String,
+    },
+    /// A mask holds colours where labels were expected.
+    #[error("Mask holds colours: expected one label a pixel, found `{count}` pixels that are not grey, the first at column `{x}` and row `{y}`")]
+    MaskColor {
+        /// Column of the first such pixel.
+        x: u32,
+        /// Row of the first such pixel.
+        y: u32,
+        /// How many there are.
+        count: u64,
+    },
     /// The pixel cache's folder cannot be used.
     #[error("Cannot use the pixel cache `{}`: {reason}", path.display())]
     Cache {
@@ -109,7 +129,7 @@ pub enum ImageError {
 
 impl ImageError {
     /// Stable name, for records and counts: `missing`, `unreadable`, `is_a_directory`, `empty`, `too_large`, `unknown_format`, `unsupported`,
-    /// `truncated`, `corrupt`, `geometry`, `cache` or `decoder`. Names are never changed, only added.
+    /// `truncated`, `corrupt`, `geometry`, `mask_value`, `mask_color`, `cache` or `decoder`. Names are never changed, only added.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "missing",
@@ -122,6 +142,8 @@ impl ImageError {
             Self::Truncated { .. } => "truncated",
             Self::Corrupt { .. } => "corrupt",
             Self::Geometry { .. } => "geometry",
+            Self::MaskValue { .. } => "mask_value",
+            Self::MaskColor { .. } => "mask_color",
             Self::Cache { .. } => "cache",
             Self::Decoder { .. } => "decoder",
         }
@@ -143,7 +165,9 @@ impl ImageError {
             Self::UnknownFormat { looks_like: Some(pointer @ "Git LFS pointer"), .. } => format!("this is a {pointer}, not the picture: fetch the file itself with `git lfs pull`"),
             Self::UnknownFormat { looks_like: Some(page @ "HTML page"), .. } => format!("this is an {page}, often a saved error of a download: fetch the picture again"),
             Self::UnknownFormat { .. } => "convert the picture to PNG without loss; the extension of the name does not matter".into(),
-            Self::Unsupported { .. } => "convert the picture to 8-bit RGB PNG".into(),
+            Self::Unsupported { .. } => "convert the file to PNG without loss: a picture to 8-bit RGB, a mask to 8-bit grey".into(),
+            Self::MaskValue { .. } => "check that the file is the mask and not the photograph, that it was never stored with loss (JPEG blurs labels), and the coding of its data set".into(),
+            Self::MaskColor { .. } => "store the mask as grey or with a palette, one value for each label".into(),
             Self::Truncated { .. } => "the copy is incomplete: fetch the file again and compare its size or checksum with the source".into(),
             Self::Corrupt { .. } => "fetch the file again; if the source is damaged too, leave the row out".into(),
             Self::Geometry { .. } => "check that the picture is a photograph and not a strip of a few pixels".into(),

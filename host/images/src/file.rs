@@ -34,8 +34,10 @@ pub struct Prepared {
 
 /// Decodes a file to upright RGB at full size: for cards marked `float` or `self`.
 pub fn decode_file(path: impl AsRef<Path>, limits: &Limits) -> Result<Decoded, ImageError> {
+    let path = path.as_ref();
     let bytes = read_file(path, limits)?;
-    let (image, notes) = workspace::decode(&bytes, limits)?;
+    let (image, mut notes) = workspace::decode(&bytes, limits)?;
+    notes.remarks.extend(notes.format.remark_on_name(path));
     Ok(Decoded {
         image,
         content_hash: ContentHash::of(&bytes),
@@ -50,8 +52,13 @@ pub fn prepare_file(
     limits: &Limits,
     cache: Option<&PixelCache>,
 ) -> Result<Prepared, ImageError> {
+    let path = path.as_ref();
     let bytes = read_file(path, limits)?;
-    prepare_bytes(&bytes, ContentHash::of(&bytes), spec, limits, cache)
+    let mut prepared = prepare_bytes(&bytes, ContentHash::of(&bytes), spec, limits, cache)?;
+    // After the cache, which knows contents and no names.
+    let remark = prepared.notes.format.remark_on_name(path);
+    prepared.notes.remarks.extend(remark);
+    Ok(prepared)
 }
 
 /// The same for a file that is in memory already; `content_hash` must be that of `bytes`.

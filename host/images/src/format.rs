@@ -1,6 +1,7 @@
 //! Which format the bytes are, by their first bytes; names are never asked. Decodes nothing.
 
 use std::fmt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +11,43 @@ use crate::ImageError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageFormat {
-    /// JPEG, baseline or progressive.
+    /// JPEG, baseline or progressive; the first picture of a multi-picture file (MPO).
     Jpeg,
     /// PNG.
     Png,
+    /// TIFF; the first page.
+    Tiff,
+    /// Windows or OS/2 bitmap.
+    Bmp,
+    /// WebP; the first frame.
+    Webp,
+    /// GIF; the first frame.
+    Gif,
+    /// Portable anymap: PBM, PGM, PPM, binary.
+    Pnm,
+}
+
+impl ImageFormat {
+    /// Extensions that names of such files have, in lower case.
+    fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Jpeg => &["jpg", "jpeg", "jpe", "jfif", "mpo"],
+            Self::Png => &["png"],
+            Self::Tiff => &["tif", "tiff"],
+            Self::Bmp => &["bmp", "dib"],
+            Self::Webp => &["webp"],
+            Self::Gif => &["gif"],
+            Self::Pnm => &["pbm", "pgm", "ppm", "pnm"],
+        }
+    }
+
+    /// A remark where a file's name promises something else than its content is; `None` where they agree or the name promises nothing.
+    pub fn remark_on_name(self, path: &Path) -> Option<String> {
+        let extension = path.extension()?.to_str()?;
+        let lower = extension.to_ascii_lowercase();
+        (!self.extensions().contains(&lower.as_str()))
+            .then(|| format!("the name ends in `.{extension}`, and the content is {self}"))
+    }
 }
 
 impl fmt::Display for ImageFormat {
@@ -21,30 +55,46 @@ impl fmt::Display for ImageFormat {
         formatter.write_str(match self {
             Self::Jpeg => "JPEG",
             Self::Png => "PNG",
+            Self::Tiff => "TIFF",
+            Self::Bmp => "BMP",
+            Self::Webp => "WebP",
+            Self::Gif => "GIF",
+            Self::Pnm => "PNM",
         })
     }
 }
 
-const JPEG: &[u8] = b"\xFF\xD8\xFF";
-const PNG: &[u8] = b"\x89PNG\r\n\x1A\n";
+/// First bytes of what is read here.
+const READ: &[(&[u8], ImageFormat)] = &[
+    (b"\xFF\xD8\xFF", ImageFormat::Jpeg),
+    (b"\x89PNG\r\n\x1A\n", ImageFormat::Png),
+    (b"II*\0", ImageFormat::Tiff),
+    (b"MM\0*", ImageFormat::Tiff),
+    // BigTIFF, for the reader to name.
+    (b"II+\0", ImageFormat::Tiff),
+    (b"MM\0+", ImageFormat::Tiff),
+    (b"GIF87a", ImageFormat::Gif),
+    (b"GIF89a", ImageFormat::Gif),
+    (b"P4", ImageFormat::Pnm),
+    (b"P5", ImageFormat::Pnm),
+    (b"P6", ImageFormat::Pnm),
+    (b"BM", ImageFormat::Bmp),
+];
 
 /// First bytes of what people keep pictures in, or get in place of them.
 const KNOWN: &[(&[u8], &str)] = &[
-    (b"GIF8", "GIF"),
-    (b"II*\0", "TIFF"),
-    (b"MM\0*", "TIFF"),
-    (b"II+\0", "BigTIFF"),
-    (b"BM", "BMP"),
-    (b"RIFF", "RIFF container, perhaps WebP"),
+    (b"RIFF", "RIFF container, such as sound"),
     (b"\0\0\0\x0CjP  ", "JPEG 2000"),
     (b"\xFF\x4F\xFF\x51", "JPEG 2000 code stream"),
     (b"\x1F\x8B", "gzip archive"),
+    (b"P1", "portable anymap in text form"),
+    (b"P2", "portable anymap in text form"),
+    (b"P3", "portable anymap in text form"),
+    (b"8BPS", "Photoshop document"),
     (b"PK\x03\x04", "ZIP archive"),
     (b"%PDF", "PDF"),
     (b"\x89HDF", "HDF5"),
     (b"\x93NUMPY", "NumPy array"),
-    (b"P5", "PGM"),
-    (b"P6", "PPM"),
     (b"version https://git-lfs", "Git LFS pointer"),
     (b"<", "HTML page"),
 ];
@@ -54,7 +104,19 @@ pub(crate) fn sniff(bytes: &[u8]) -> Result<ImageFormat, ImageError> {
     if bytes.is_empty() {
         return Err(ImageError::Empty);
     }
-    for (magic, format) in [(JPEG, ImageFormat::Jpeg), (PNG, ImageFormat::Png)] {
+    if bytes.starts_with(b"RIFF") {
+        match bytes.get(8..12) {
+            Some(b"WEBP") => return Ok(ImageFormat::Webp),
+            Some(_) => {}
+            None => {
+                return Err(ImageError::Truncated {
+                    format: ImageFormat::Webp,
+                    detail: "the signature is not complete".into(),
+                });
+            }
+        }
+    }
+    for &(magic, format) in READ {
         if bytes.starts_with(magic) {
             return Ok(format);
         }
@@ -99,14 +161,26 @@ mod tests {
 
     #[test]
     fn signatures_are_recognised_and_others_named() {
-        assert_eq!(sniff(b"\xFF\xD8\xFF\xE0...").unwrap(), ImageFormat::Jpeg);
-        assert_eq!(sniff(b"\x89PNG\r\n\x1A\n....").unwrap(), ImageFormat::Png);
+        for (bytes, format) in [
+            (&b"\xFF\xD8\xFF\xE0..."[..], ImageFormat::Jpeg),
+            (b"\x89PNG\r\n\x1A\n....", ImageFormat::Png),
+            (b"II*\0....", ImageFormat::Tiff),
+            (b"MM\0*....", ImageFormat::Tiff),
+            (b"RIFF....WEBPVP8 ", ImageFormat::Webp),
+            (b"GIF89a..", ImageFormat::Gif),
+            (b"BM......", ImageFormat::Bmp),
+            (b"P5 3 2 255 ", ImageFormat::Pnm),
+        ] {
+            assert_eq!(sniff(bytes).unwrap(), format);
+        }
         assert_eq!(sniff(b"").unwrap_err().kind(), "empty");
-        assert_eq!(sniff(b"\x89PNG").unwrap_err().kind(), "truncated");
-        let error = sniff(b"II*\0rest of a TIFF").unwrap_err();
+        for bytes in [&b"\x89PNG"[..], b"II", b"RIFF....WEB", b"GIF89"] {
+            assert_eq!(sniff(bytes).unwrap_err().kind(), "truncated");
+        }
+        let error = sniff(b"%PDF-1.7 and more").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "Unknown image format: expected JPEG or PNG, found a file that begins with `49 49 2a 00 72 65 73 74 20 6f 66 20` (TIFF)"
+            "Unknown image format: expected JPEG, PNG, TIFF, BMP, WebP, GIF or PNM, found a file that begins with `25 50 44 46 2d 31 2e 37 20 61 6e 64` (PDF)"
         );
         let mut dicom = vec![0; 200];
         dicom[128..132].copy_from_slice(b"DICM");
@@ -123,6 +197,18 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .ends_with("`01 02`")
+        );
+    }
+
+    #[test]
+    fn names_that_promise_something_else_are_remarked_on() {
+        let remark = |name: &str| ImageFormat::Png.remark_on_name(Path::new(name));
+        assert_eq!(remark("a.png"), None);
+        assert_eq!(remark("a.PNG"), None);
+        assert_eq!(remark("a"), None);
+        assert_eq!(
+            remark("a..JPG").unwrap(),
+            "the name ends in `.JPG`, and the content is PNG"
         );
     }
 }

@@ -84,6 +84,16 @@ fn center(scaled: u32, wanted: u32, geometry: Geometry) -> (u32, u32, u32) {
     }
 }
 
+/// Fewest eighths, 1 to 8, that a picture of `size` may be decoded at so that both sides are at least twice those that it is resized to.
+pub(crate) fn eighths(spec: &PrepareSpec, size: (u32, u32)) -> u8 {
+    let Some(placement) = Placement::new(spec, size) else {
+        return 8;
+    };
+    let (width, height) = placement.scaled;
+    let along = |stored: u32, scaled: u32| (16 * u64::from(scaled)).div_ceil(stored.into());
+    along(size.0, width).max(along(size.1, height)).clamp(1, 8) as u8
+}
+
 /// Upright pixels, tightly packed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'a> {
@@ -172,12 +182,7 @@ mod tests {
 
     fn place(geometry: Geometry, to: (u32, u32), size: (u32, u32)) -> Placement {
         Placement::new(
-            &PrepareSpec {
-                width: to.0,
-                height: to.1,
-                geometry,
-                filter: ResizeFilter::Bilinear,
-            },
+            &PrepareSpec::new(to.0, to.1, geometry, ResizeFilter::Bilinear),
             size,
         )
         .unwrap()
@@ -229,13 +234,24 @@ mod tests {
     }
 
     #[test]
-    fn impossible_shapes_are_typed() {
-        let spec = PrepareSpec {
-            width: 0,
-            height: 5,
-            geometry: Geometry::Squash,
-            filter: ResizeFilter::Box,
+    fn a_reduced_scale_leaves_twice_the_target() {
+        let at = |geometry, to: u32, size| {
+            eighths(&PrepareSpec::new(to, to, geometry, ResizeFilter::Bilinear), size)
         };
+        // 2848 / 8 = 356 is less than 448; 2 / 8 is 712.
+        assert_eq!(at(Geometry::Squash, 224, (4288, 2848)), 2);
+        assert_eq!(at(Geometry::Squash, 178, (4288, 2848)), 1);
+        assert_eq!(at(Geometry::Squash, 179, (4288, 2848)), 2);
+        assert_eq!(at(Geometry::Squash, 768, (4288, 2848)), 5);
+        // The bars need no pixels: 4288 / 8 = 536 is more than 448.
+        assert_eq!(at(Geometry::Fit, 224, (4288, 2848)), 1);
+        assert_eq!(at(Geometry::ShortestEdgeCrop { edge: 256 }, 224, (4288, 2848)), 2);
+        assert_eq!(at(Geometry::Squash, 500, (400, 300)), 8);
+    }
+
+    #[test]
+    fn impossible_shapes_are_typed() {
+        let spec = PrepareSpec::new(0, 5, Geometry::Squash, ResizeFilter::Box);
         let mut part = Vec::new();
         let error = apply(
             &spec,
@@ -246,12 +262,8 @@ mod tests {
         )
         .unwrap_err();
         assert_eq!(error.kind(), "geometry");
-        let strip = PrepareSpec {
-            width: 5,
-            height: 5,
-            geometry: Geometry::ShortestEdgeCrop { edge: u32::MAX },
-            filter: ResizeFilter::Box,
-        };
+        let far = Geometry::ShortestEdgeCrop { edge: u32::MAX };
+        let strip = PrepareSpec::new(5, 5, far, ResizeFilter::Box);
         assert_eq!(
             apply(
                 &strip,

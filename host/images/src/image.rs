@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ImageFormat;
+use crate::{FieldNotes, ImageFormat};
 
 /// An 8-bit RGB image: rows top to bottom, three bytes a pixel, no padding.
 #[derive(Clone, PartialEq, Eq)]
@@ -57,6 +57,10 @@ pub enum SourceMode {
     Palette,
     /// Luma and two colour differences (usual in JPEG).
     Ycbcr,
+    /// Four inks: cyan, magenta, yellow, black.
+    Cmyk,
+    /// The same as luma, two colour differences and black (JPEG).
+    Ycck,
 }
 
 /// What was done between the file and the pixels; goes into the run's records.
@@ -72,12 +76,18 @@ pub struct DecodeNotes {
     pub orientation: u8,
     /// How the file stored its colours.
     pub mode: SourceMode,
-    /// Bits for each stored sample: 1, 2, 4, 8 or 16. Samples of 16 bits keep their upper byte.
+    /// Bits for each stored sample: 1, 2, 4, 8 or 16. Colours of 16 bits keep their upper byte; 16-bit grey becomes `value / 257`, rounded.
     pub bits: u8,
     /// Whether the file had an alpha channel or transparent colours, composited on black.
     pub alpha_composited: bool,
     /// How many pixels were not fully opaque.
     pub translucent_pixels: u64,
+    /// Eighths of the stored size that a JPEG was decoded at under [`crate::Decode::Fast`], 1 to 7; absent where it was decoded in full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eighths: Option<u8>,
+    /// What the field-of-view steps found and did; absent where none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<FieldNotes>,
     /// Odd things that did not change how the picture was read, such as an EXIF block that cannot be parsed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,

@@ -1,15 +1,20 @@
 //! JPEG through libjpeg-turbo, with its defaults (slow integer DCT, smooth chroma upsampling), which are Pillow's: the pixels are equal.
 //!
-//! Where a picture is only resized, it may be left in its planes: `focus-resize` then makes the same pixels a few rows at a time.
+//! Where a picture is only resized, it may be left in its planes: `focus-resize` then makes the same pixels a few rows at a time. Where less detail will
+//! do, the library decodes at a number of eighths of the size, which is less work.
+//!
+//! Four inks are inverted where the Adobe marker is there, and only there: Adobe's programs store 255 minus the ink. Pillow inverts always, so it differs
+//! for files without the marker, which is remarked on.
 //!
 //! Every warning of the library is an error: it warns where it has invented pixels. Knows no resizing.
 
 use focus_resize::{Chroma, YccPlanes};
 use turbojpeg::{
-    Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, Subsamp, YuvImage,
+    Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor, Subsamp, YuvImage,
 };
 
 use crate::orientation::Orientation;
+use crate::raster::ink;
 use crate::{DecodeNotes, ImageError, ImageFormat, Limits, SourceMode};
 
 const FORMAT: ImageFormat = ImageFormat::Jpeg;
@@ -41,23 +46,24 @@ fn open(
         .read_header(bytes)
         .map_err(|error| fault(&error, bytes))?;
     let (width, height) = (header.width, header.height);
-    if width as u64 * height as u64 > limits.max_pixels {
+    let limit = match header.colorspace {
+        // One byte more for each pixel, in a buffer of its own.
+        Colorspace::CMYK | Colorspace::YCCK => limits.max_pixels / 2,
+        _ => limits.max_pixels,
+    };
+    if width as u64 * height as u64 > limit {
         return Err(ImageError::TooLarge {
             width: width as u64,
             height: height as u64,
-            limit: limits.max_pixels,
+            limit,
         });
     }
     let mode = match header.colorspace {
         Colorspace::YCbCr => SourceMode::Ycbcr,
         Colorspace::RGB => SourceMode::Rgb,
         Colorspace::Gray => SourceMode::Grey,
-        Colorspace::CMYK | Colorspace::YCCK => {
-            return Err(ImageError::Unsupported {
-                format: FORMAT,
-                what: "four ink channels (CMYK), whose colours depend on a press profile".into(),
-            });
-        }
+        Colorspace::CMYK => SourceMode::Cmyk,
+        Colorspace::YCCK => SourceMode::Ycck,
     };
     Ok(Opened {
         library,
@@ -77,6 +83,8 @@ impl Opened {
             bits: 8,
             alpha_composited: false,
             translucent_pixels: 0,
+            eighths: None,
+            field: None,
             remarks,
         }
     }
@@ -104,23 +112,67 @@ pub(crate) enum Layout {
     Planes(Chroma),
 }
 
-/// Decodes into `pixels`, as stored. `kept` is the library's instance, reused from one picture to the next.
-///
-/// With `planes_will_do`, an upright picture of a usual kind is left in its planes, which is less work.
+/// How much of a picture is wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Detail<'a> {
+    /// All of it, as RGB.
+    Full,
+    /// All of it; planes will do for an upright picture of a usual kind, which is less work.
+    Planes,
+    /// A number of eighths of each side, 1 to 8, for an upright picture of the size that it is given.
+    Eighths(&'a dyn Fn((u32, u32)) -> u8),
+}
+
+/// What `decode` made.
+pub(crate) struct Made {
+    pub notes: DecodeNotes,
+    pub orientation: Orientation,
+    pub layout: Layout,
+    /// Width and height as decoded, before orientation.
+    pub size: (u32, u32),
+}
+
+/// Scales that are used: those that the library has fast code for.
+const SCALES: [u8; 4] = [1, 2, 4, 8];
+
+/// Decodes into `pixels`, as stored. `kept` is the library's instance, reused from one picture to the next; `raw` is room for inks.
 pub(crate) fn decode(
     kept: &mut Option<Decompressor>,
     bytes: &[u8],
     limits: &Limits,
-    pixels: &mut Vec<u8>,
-    planes_will_do: bool,
-) -> Result<(DecodeNotes, Orientation, Layout), ImageError> {
+    (raw, pixels): (&mut Vec<u8>, &mut Vec<u8>),
+    detail: Detail<'_>,
+) -> Result<Made, ImageError> {
     let mut opened = open(kept, bytes, limits)?;
     let mut remarks = Vec::new();
     let orientation = Orientation::of_jpeg(bytes, &mut remarks);
-    let (width, height) = (opened.header.width, opened.header.height);
-    let planes = opened
-        .planes()
-        .filter(|_| planes_will_do && orientation == Orientation::UPRIGHT);
+    if let Some(count) = pictures(bytes) {
+        remarks.push(format!("a multi-picture file (MPO) of {count}; the first is read"));
+    }
+    let stored = (opened.header.width as u32, opened.header.height as u32);
+    let eighths = match detail {
+        Detail::Eighths(wanted) if !opened.header.is_lossless => {
+            let wanted = wanted(orientation.upright(stored));
+            SCALES.into_iter().find(|&scale| scale >= wanted).unwrap_or(8)
+        }
+        _ => 8,
+    };
+    let factor = ScalingFactor::new(eighths.into(), 8);
+    let scale = |library: &mut Decompressor, factor| {
+        library
+            .set_scaling_factor(factor)
+            .map_err(|error| ImageError::Decoder {
+                reason: error.to_string(),
+            })
+    };
+    if eighths < 8 {
+        scale(&mut opened.library, factor)?;
+    }
+    let (width, height) = (factor.scale(opened.header.width), factor.scale(opened.header.height));
+    let planes = opened.planes().filter(|_| {
+        eighths == 8 && !matches!(detail, Detail::Full) && orientation == Orientation::UPRIGHT
+    });
+    let inks = matches!(opened.mode, SourceMode::Cmyk | SourceMode::Ycck);
     let (decoded, layout) = if let Some(chroma) = planes {
         let extent = Extent::new((width, height), chroma);
         pixels.resize(extent.luma() + 2 * extent.difference(), 0);
@@ -136,20 +188,92 @@ pub(crate) fn decode(
             Layout::Planes(chroma),
         )
     } else {
-        pixels.resize(width * height * 3, 0);
+        let (buffer, format) = if inks {
+            (&mut *raw, PixelFormat::CMYK)
+        } else {
+            (&mut *pixels, PixelFormat::RGB)
+        };
+        buffer.resize(width * height * format.size(), 0);
         let image = Image {
-            pixels: &mut pixels[..],
+            pixels: &mut buffer[..],
             width,
-            pitch: width * 3,
+            pitch: width * format.size(),
             height,
-            format: PixelFormat::RGB,
+            format,
         };
         (opened.library.decompress(bytes, image), Layout::Rgb)
     };
     decoded.map_err(|error| fault(&error, bytes))?;
-    let notes = opened.notes(orientation, remarks);
+    if eighths < 8 {
+        scale(&mut opened.library, ScalingFactor::ONE)?;
+    }
+    if inks {
+        let inverted = has_adobe_marker(bytes);
+        if !inverted {
+            remarks.push("inks without the Adobe marker, taken as they are".into());
+        }
+        let turn = if inverted { 255 } else { 0 };
+        pixels.clear();
+        pixels.extend(raw.as_chunks::<4>().0.iter().flat_map(|inks| ink(inks.map(|value| value ^ turn))));
+    }
+    let mut notes = opened.notes(orientation, remarks);
+    notes.eighths = (eighths < 8).then_some(eighths);
     *kept = Some(opened.library);
-    Ok((notes, orientation, layout))
+    Ok(Made {
+        notes,
+        orientation,
+        layout,
+        size: (width as u32, height as u32),
+    })
+}
+
+/// The segments before the coded data: code and content of each.
+fn segments(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    let mut at = 2;
+    std::iter::from_fn(move || {
+        loop {
+            let &[first, code, high, low] = bytes.get(at..)?.first_chunk()?;
+            match (first, code) {
+                (0xFF, 0xFF) => at += 1,
+                (0xFF, 0x01 | 0xD0..=0xD8) => at += 2,
+                // Coded data begins, or the file is odd.
+                (0xFF, 0xD9 | 0xDA) | (0..0xFF, _) => return None,
+                _ => {
+                    let length = usize::from(u16::from_be_bytes([high, low]));
+                    let content = bytes.get(at + 4..at + 2 + length)?;
+                    at += 2 + length;
+                    return Some((code, content));
+                }
+            }
+        }
+    })
+}
+
+fn has_adobe_marker(bytes: &[u8]) -> bool {
+    segments(bytes).any(|(code, content)| code == 0xEE && content.starts_with(b"Adobe"))
+}
+
+/// How many pictures a multi-picture file says that it holds (CIPA DC-007, tag 0xB001).
+fn pictures(bytes: &[u8]) -> Option<u32> {
+    let (_, content) =
+        segments(bytes).find(|(code, content)| *code == 0xE2 && content.starts_with(b"MPF\0"))?;
+    let block = &content[4..];
+    let big = block.starts_with(b"MM");
+    let long = |at: usize| -> Option<u32> {
+        let four = *block.get(at..)?.first_chunk()?;
+        Some(if big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+    };
+    let short = |at: usize| -> Option<u16> {
+        let two = *block.get(at..)?.first_chunk()?;
+        Some(if big { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) })
+    };
+    let at = long(4)? as usize;
+    let entries = usize::from(short(at)?);
+    (0..entries)
+        .map(|index| at + 2 + 12 * index)
+        .find(|&entry| short(entry) == Some(0xB001))
+        .and_then(|entry| long(entry + 8))
+        .filter(|&count| count > 1)
 }
 
 /// Sides of a difference's plane in samples, and of luma's in those: the library rounds luma up to whole chroma samples.

@@ -9,8 +9,8 @@ pub struct Limits {
     pub max_pixels: u64,
     /// Scans that a progressive JPEG may have; each costs a pass over the image. Default 500; real encoders write about ten.
     pub max_jpeg_scans: u32,
-    /// What the PNG decoder may allocate besides the pixels, in bytes. Default 64 MiB.
-    pub max_png_extra_bytes: usize,
+    /// What the PNG and WebP decoders may allocate for text, profiles and the like, in bytes. Default 64 MiB.
+    pub max_extra_bytes: usize,
 }
 
 impl Default for Limits {
@@ -19,7 +19,7 @@ impl Default for Limits {
             max_file_bytes: 512 << 20,
             max_pixels: 256_000_000,
             max_jpeg_scans: 500,
-            max_png_extra_bytes: 64 << 20,
+            max_extra_bytes: 64 << 20,
         }
     }
 }

@@ -19,6 +19,15 @@ impl Orientation {
         self.0 >= 5
     }
 
+    /// The upright size of a picture stored with `size`.
+    pub(crate) fn upright(self, size: (u32, u32)) -> (u32, u32) {
+        if self.swaps_sides() {
+            (size.1, size.0)
+        } else {
+            size
+        }
+    }
+
     /// From a JPEG file, whose APP1 segment holds the block.
     pub(crate) fn of_jpeg(bytes: &[u8], remarks: &mut Vec<String>) -> Self {
         match exif::get_exif_attr_from_jpeg(&mut Cursor::new(bytes)) {
@@ -48,19 +57,35 @@ impl Orientation {
             return Self::UPRIGHT;
         };
         match field.value.get_uint(0) {
-            Some(value @ 1..=8) => Self(value as u8),
-            found => {
-                remarks.push(format!(
-                    "EXIF orientation must be 1 to 8, found {}",
-                    found.map_or_else(|| "no number".into(), |value| value.to_string())
-                ));
+            Some(value) => Self::of_value(value, remarks),
+            None => {
+                remarks.push("EXIF orientation must be 1 to 8, found no number".into());
                 Self::UPRIGHT
             }
         }
     }
 
+    /// From the number itself, as TIFF has it.
+    pub(crate) fn of_value(value: u32, remarks: &mut Vec<String>) -> Self {
+        if (1..=8).contains(&value) {
+            return Self(value as u8);
+        }
+        remarks.push(format!("EXIF orientation must be 1 to 8, found {value}"));
+        Self::UPRIGHT
+    }
+
     /// Turns RGB pixels upright: from `source` (of `width` x `height`) to `target`. Returns the new width and height.
     pub(crate) fn apply(
+        self,
+        source: &[u8],
+        size: (u32, u32),
+        target: &mut Vec<u8>,
+    ) -> (u32, u32) {
+        self.turn::<3>(source, size, target)
+    }
+
+    /// The same for pixels of `N` bytes.
+    pub(crate) fn turn<const N: usize>(
         self,
         source: &[u8],
         (width, height): (u32, u32),
@@ -88,9 +113,9 @@ impl Orientation {
                 let x_end = (block_x + BLOCK).min(out_w);
                 for y in block_y..(block_y + BLOCK).min(out_h) {
                     let mut from = start as isize + column * block_x as isize + row * y as isize;
-                    let line = &mut target[(y * out_w + block_x) * 3..(y * out_w + x_end) * 3];
-                    for pixel in line.chunks_exact_mut(3) {
-                        pixel.copy_from_slice(&source[from as usize * 3..][..3]);
+                    let line = &mut target[(y * out_w + block_x) * N..(y * out_w + x_end) * N];
+                    for pixel in line.chunks_exact_mut(N) {
+                        pixel.copy_from_slice(&source[from as usize * N..][..N]);
                         from += column;
                     }
                 }

@@ -1,14 +1,22 @@
-//! What a model's card asks of the pixels, and the stable key of it. Knows no files.
+//! What a model's card and a run ask of the pixels, and the stable key of it. Knows no files.
 
 use std::fmt::Write as _;
 
 use focus_resize::Filter;
 use serde::{Deserialize, Serialize};
 
+use crate::FieldSteps;
+
 /// Version of everything that decides pixels here: decoders, orientation, compositing, geometry, resampling. Raised when any byte could change.
 ///
 /// 1: libjpeg-turbo 3.1, png 0.18, alpha on black, Pillow 13's resampling and order of passes.
 pub const PIXEL_VERSION: u32 = 1;
+
+/// Version of what the field-of-view steps find and do; part of the key of specs with steps only.
+pub const FIELD_VERSION: u32 = 1;
+
+/// Version of the choice of scales in [`Decode::Fast`]; part of the key of such specs only.
+pub const FAST_VERSION: u32 = 1;
 
 /// From the photograph's shape to the model's. Mirrors the plugin contract's enum of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,6 +59,24 @@ impl From<ResizeFilter> for Filter {
     }
 }
 
+/// How exactly JPEG is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decode {
+    /// In full: the pixels are Pillow's.
+    #[default]
+    Exact,
+    /// JPEG at a reduced scale of its transform (eighths of the stored size), no smaller than twice the size that it is then resized to, in both
+    /// directions. Pixels differ a little from the exact ones. Other formats are decoded in full.
+    Fast,
+}
+
+impl Decode {
+    fn is_exact(&self) -> bool {
+        *self == Self::Exact
+    }
+}
+
 /// The pixels that a card asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,9 +89,39 @@ pub struct PrepareSpec {
     pub geometry: Geometry,
     /// Resampling filter.
     pub filter: ResizeFilter,
+    /// Field-of-view steps before the geometry; none by default.
+    #[serde(default, skip_serializing_if = "FieldSteps::is_empty")]
+    pub steps: FieldSteps,
+    /// How exactly JPEG is decoded.
+    #[serde(default, skip_serializing_if = "Decode::is_exact")]
+    pub decode: Decode,
 }
 
 impl PrepareSpec {
+    /// What a card asks for: no field-of-view steps, decoded exactly.
+    pub fn new(width: u32, height: u32, geometry: Geometry, filter: ResizeFilter) -> Self {
+        Self {
+            width,
+            height,
+            geometry,
+            filter,
+            steps: FieldSteps::NONE,
+            decode: Decode::Exact,
+        }
+    }
+
+    /// The same with field-of-view steps.
+    #[must_use]
+    pub fn with_steps(self, steps: FieldSteps) -> Self {
+        Self { steps, ..self }
+    }
+
+    /// The same, decoded as `decode` says.
+    #[must_use]
+    pub fn with_decode(self, decode: Decode) -> Self {
+        Self { decode, ..self }
+    }
+
     /// In words; equal for equal pixels, and stable between versions that make equal pixels.
     pub fn canonical(&self) -> String {
         let mut text = format!(
@@ -80,6 +136,12 @@ impl PrepareSpec {
             Geometry::Fit => text.push_str("fit"),
         }
         let _ = write!(text, "; {}", Filter::from(self.filter).name());
+        if !self.steps.is_empty() {
+            let _ = write!(text, "; field {FIELD_VERSION} {}", self.steps);
+        }
+        if self.decode == Decode::Fast {
+            let _ = write!(text, "; decode fast {FAST_VERSION}");
+        }
         text
     }
 
@@ -97,12 +159,7 @@ mod tests {
 
     #[test]
     fn keys_tell_every_field_apart_and_stay_the_same() {
-        let base = PrepareSpec {
-            width: 224,
-            height: 224,
-            geometry: Geometry::Squash,
-            filter: ResizeFilter::Bilinear,
-        };
+        let base = PrepareSpec::new(224, 224, Geometry::Squash, ResizeFilter::Bilinear);
         assert_eq!(
             base.canonical(),
             "focus-pixels 1; rgb8 224x224; squash; bilinear"
@@ -130,26 +187,42 @@ mod tests {
                 filter: ResizeFilter::Bicubic,
                 ..base
             },
+            base.with_decode(Decode::Fast),
+            base.with_steps("crop".parse().unwrap()),
+            base.with_steps("crop,mask".parse().unwrap()),
+            base.with_steps("crop,pad,mask".parse().unwrap()),
         ];
         let keys: std::collections::HashSet<String> =
             variants.iter().map(PrepareSpec::key).collect();
         assert_eq!(keys.len(), variants.len());
         assert!(keys.iter().all(|key| key.len() == 64));
+        assert_eq!(
+            base.with_steps("pad,crop".parse().unwrap())
+                .with_decode(Decode::Fast)
+                .canonical(),
+            "focus-pixels 1; rgb8 224x224; squash; bilinear; field 1 crop,pad; decode fast 1"
+        );
     }
 
     #[test]
     fn specs_are_spelled_as_in_the_plugin_contract() {
-        let spec = PrepareSpec {
-            width: 224,
-            height: 224,
-            geometry: Geometry::ShortestEdgeCrop { edge: 256 },
-            filter: ResizeFilter::Bicubic,
-        };
+        let spec = PrepareSpec::new(
+            224,
+            224,
+            Geometry::ShortestEdgeCrop { edge: 256 },
+            ResizeFilter::Bicubic,
+        );
         let json = serde_json::to_string(&spec).unwrap();
         assert_eq!(
             json,
             r#"{"width":224,"height":224,"geometry":{"kind":"shortest_edge_crop","edge":256},"filter":"bicubic"}"#
         );
+        assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
+        let spec = spec
+            .with_steps("mask,pad".parse().unwrap())
+            .with_decode(Decode::Fast);
+        let json = serde_json::to_string(&spec).unwrap();
+        assert!(json.ends_with(r#""steps":["mask","pad"],"decode":"fast"}"#), "{json}");
         assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
     }
 }

@@ -6,11 +6,12 @@ use std::fmt;
 use focus_resize::Resizer;
 
 use crate::geometry::Source;
-use crate::jpeg::Layout;
+use crate::jpeg::{Detail, Layout};
 use crate::orientation::Orientation;
+use crate::raster::Raster;
 use crate::{
-    DecodeNotes, ImageError, ImageFormat, Limits, PrepareSpec, RgbImage, format, geometry, jpeg,
-    portable,
+    Decode, DecodeNotes, FieldStep, ImageError, ImageFormat, Limits, PrepareSpec, RgbImage, bmp,
+    field, format, geometry, gif, jpeg, pnm, portable, tiff, webp,
 };
 
 /// Buffers larger than this are given back after use: one huge picture must not hold its memory for the rest of the run.
@@ -48,7 +49,7 @@ impl Workspace {
         bytes: &[u8],
         limits: &Limits,
     ) -> Result<(RgbImage, DecodeNotes), ImageError> {
-        let (size, notes, _) = self.decode_upright(bytes, limits, false)?;
+        let (size, notes, _) = self.decode_upright(bytes, limits, Detail::Full)?;
         let pixels = std::mem::take(&mut self.stored);
         self.trim();
         Ok((
@@ -68,8 +69,7 @@ impl Workspace {
         spec: &PrepareSpec,
         limits: &Limits,
     ) -> Result<(RgbImage, DecodeNotes), ImageError> {
-        let planes_will_do = self.resizer.prefers_planes();
-        let (size, notes, layout) = self.decode_upright(bytes, limits, planes_will_do)?;
+        let (size, notes, layout) = self.decode_for(bytes, spec, limits)?;
         let source = match layout {
             Layout::Rgb => Source::Rgb(&self.stored),
             Layout::Planes(chroma) => Source::Planes(jpeg::planes(&self.stored, size, chroma)),
@@ -86,28 +86,88 @@ impl Workspace {
         ))
     }
 
-    /// Upright pixels in `self.stored`, of the returned width and height: RGB, or with `planes_will_do` perhaps planes.
+    /// Upright pixels in `self.stored` with the field-of-view steps done, ready for the geometry.
+    fn decode_for(
+        &mut self,
+        bytes: &[u8],
+        spec: &PrepareSpec,
+        limits: &Limits,
+    ) -> Result<((u32, u32), DecodeNotes, Layout), ImageError> {
+        let steps = spec.steps;
+        let exact = match (steps.is_empty(), self.resizer.prefers_planes()) {
+            (true, true) => Detail::Planes,
+            _ => Detail::Full,
+        };
+        if spec.decode == Decode::Exact && steps.is_empty() {
+            return self.decode_upright(bytes, limits, exact);
+        }
+        let whole = |size: (u32, u32)| geometry::eighths(spec, field::size_after(steps, size));
+        let detail = match spec.decode {
+            Decode::Exact => exact,
+            Decode::Fast => Detail::Eighths(&whole),
+        };
+        let (mut size, mut notes, layout) = self.decode_upright(bytes, limits, detail)?;
+        if steps.is_empty() {
+            return Ok((size, notes, layout));
+        }
+        let look = |pixels: &[u8], size| steps.need_field().then(|| field::find(pixels, size)).transpose();
+        // Steps need RGB; a JPEG at its full scale may have been left in planes.
+        if layout != Layout::Rgb {
+            (size, notes, _) = self.decode_upright(bytes, limits, Detail::Full)?;
+        }
+        let mut circle = look(&self.stored, size);
+        if let (Some(eighths), Ok(Some(found))) = (notes.eighths, &circle)
+            && steps.has(FieldStep::Crop)
+        {
+            // What is kept must still be twice the target: at a larger scale if need be, which is known only now.
+            let part = found.bounds(size);
+            let stored = |side: u32| side.saturating_mul(8) / u32::from(eighths);
+            let kept = (stored(part.width), stored(part.height));
+            let wanted = geometry::eighths(spec, field::size_after(steps, kept));
+            if wanted > eighths {
+                let again = |_| wanted;
+                let layout;
+                (size, notes, layout) =
+                    self.decode_upright(bytes, limits, Detail::Eighths(&again))?;
+                if layout != Layout::Rgb {
+                    (size, notes, _) = self.decode_upright(bytes, limits, Detail::Full)?;
+                }
+                circle = look(&self.stored, size);
+            }
+        }
+        let (size, found) = field::apply(steps, circle, &mut self.stored, size);
+        notes.field = Some(found);
+        Ok((size, notes, Layout::Rgb))
+    }
+
+    /// Upright pixels in `self.stored`, of the returned width and height: RGB, or with [`Detail::Planes`] perhaps planes.
     fn decode_upright(
         &mut self,
         bytes: &[u8],
         limits: &Limits,
-        planes_will_do: bool,
+        detail: Detail<'_>,
     ) -> Result<((u32, u32), DecodeNotes, Layout), ImageError> {
-        let (notes, orientation, layout) = match format::sniff(bytes)? {
-            ImageFormat::Jpeg => jpeg::decode(
-                &mut self.jpeg,
-                bytes,
-                limits,
-                &mut self.stored,
-                planes_will_do,
-            )?,
+        let format = format::sniff(bytes)?;
+        let mut layout = Layout::Rgb;
+        let (notes, orientation, mut size) = match format {
+            ImageFormat::Jpeg => {
+                let room = (&mut self.raw, &mut self.stored);
+                let made = jpeg::decode(&mut self.jpeg, bytes, limits, room, detail)?;
+                layout = made.layout;
+                (made.notes, made.orientation, made.size)
+            }
             ImageFormat::Png => {
                 let (notes, orientation) =
                     portable::decode(bytes, limits, &mut self.raw, &mut self.stored)?;
-                (notes, orientation, Layout::Rgb)
+                let size = (notes.stored_width, notes.stored_height);
+                (notes, orientation, size)
+            }
+            _ => {
+                let (notes, orientation) = decode_raster(bytes, format, limits, &mut self.stored)?;
+                let size = (notes.stored_width, notes.stored_height);
+                (notes, orientation, size)
             }
         };
-        let mut size = (notes.stored_width, notes.stored_height);
         if orientation != Orientation::UPRIGHT {
             size = orientation.apply(&self.stored, size, &mut self.upright);
             std::mem::swap(&mut self.stored, &mut self.upright);
@@ -134,6 +194,54 @@ impl Workspace {
             }
         }
     }
+}
+
+/// The picture of a format without loss or of WebP, as stored.
+pub(crate) fn raster(
+    bytes: &[u8],
+    format: ImageFormat,
+    limits: &Limits,
+    remarks: &mut Vec<String>,
+) -> Result<(Raster, Orientation), ImageError> {
+    let upright = |raster| (raster, Orientation::UPRIGHT);
+    match format {
+        ImageFormat::Tiff => tiff::decode(bytes, limits, remarks),
+        ImageFormat::Webp => webp::decode(bytes, limits, remarks),
+        ImageFormat::Bmp => bmp::decode(bytes, limits).map(upright),
+        ImageFormat::Gif => gif::decode(bytes, limits).map(upright),
+        ImageFormat::Pnm => pnm::decode(bytes, limits).map(upright),
+        ImageFormat::Png => portable::stored(bytes, limits),
+        ImageFormat::Jpeg => Err(ImageError::Unsupported {
+            format,
+            what: "stored samples of a lossy picture".into(),
+        }),
+    }
+}
+
+fn decode_raster(
+    bytes: &[u8],
+    format: ImageFormat,
+    limits: &Limits,
+    pixels: &mut Vec<u8>,
+) -> Result<(DecodeNotes, Orientation), ImageError> {
+    let mut remarks = Vec::new();
+    let (raster, orientation) = raster(bytes, format, limits, &mut remarks)?;
+    let transparency = raster.to_rgb(format, pixels)?;
+    raster.remark_on_range(&mut remarks);
+    let notes = DecodeNotes {
+        format,
+        stored_width: raster.width,
+        stored_height: raster.height,
+        orientation: orientation.value(),
+        mode: raster.color.mode(),
+        bits: raster.bits,
+        alpha_composited: transparency.present,
+        translucent_pixels: transparency.pixels,
+        eighths: None,
+        field: None,
+        remarks,
+    };
+    Ok((notes, orientation))
 }
 
 thread_local! {

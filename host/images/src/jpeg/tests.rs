@@ -19,13 +19,15 @@ fn fixtures() -> Vec<(String, Vec<u8>)> {
 }
 
 /// Decoded pixels with what is known of them.
-type Made = (Vec<u8>, DecodeNotes, Layout);
+type Decoded = (Vec<u8>, DecodeNotes, Layout);
 
-fn decoded(bytes: &[u8], planes_will_do: bool) -> Result<Made, ImageError> {
+fn decoded(bytes: &[u8], planes_will_do: bool) -> Result<Decoded, ImageError> {
     let mut pixels = Vec::new();
     let limits = Limits::default();
-    let (notes, _, layout) = decode(&mut None, bytes, &limits, &mut pixels, planes_will_do)?;
-    Ok((pixels, notes, layout))
+    let detail = if planes_will_do { Detail::Planes } else { Detail::Full };
+    let room = (&mut Vec::new(), &mut pixels);
+    let made = decode(&mut None, bytes, &limits, room, detail)?;
+    Ok((pixels, made.notes, made.layout))
 }
 
 #[test]

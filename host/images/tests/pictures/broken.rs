@@ -1,6 +1,6 @@
 //! Broken, hostile and absent files: each a typed error, never a panic, never part of a picture.
 
-use focus_images::{ImageError, Limits, Workspace, decode, decode_file, prepare_file, read_file};
+use focus_images::{ImageError, Limits, PixelCache, Workspace, decode, decode_file, prepare_file, read_file};
 use proptest::prelude::*;
 
 use crate::common::{data, expected, path, squash};
@@ -165,10 +165,18 @@ fn the_extension_is_not_asked() {
     let folder = tempfile::tempdir().unwrap();
     let path_as = folder.path().join("really_a_png.jpg");
     std::fs::copy(path("png_rgb.png"), &path_as).unwrap();
-    assert_eq!(
-        decode_file(&path_as, &Limits::default()).unwrap(),
-        decode_file(path("png_rgb.png"), &Limits::default()).unwrap()
-    );
+    let renamed = decode_file(&path_as, &Limits::default()).unwrap();
+    let honest = decode_file(path("png_rgb.png"), &Limits::default()).unwrap();
+    assert_eq!(renamed.image, honest.image);
+    assert_eq!(honest.notes.remarks, [String::new(); 0]);
+    let remark = "the name ends in `.jpg`, and the content is PNG";
+    assert_eq!(renamed.notes.remarks, [remark]);
+    // Named in the notes of the prepared picture too, and never in the cache.
+    let cache = PixelCache::open(folder.path()).unwrap();
+    for (path, remarks) in [(&path_as, 1), (&path("png_rgb.png"), 0), (&path_as, 1)] {
+        let prepared = prepare_file(path, &squash(8, 8), &Limits::default(), Some(&cache)).unwrap();
+        assert_eq!(prepared.notes.remarks.len(), remarks);
+    }
 }
 
 proptest! {

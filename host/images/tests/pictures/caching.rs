@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use focus_images::{
-    ContentHash, Geometry, Limits, PixelCache, PrepareSpec, Prepared, prepare_file,
+    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PrepareSpec, Prepared, RgbImage, decode,
+    prepare_file,
 };
 
 use crate::common::{data, path, squash};
@@ -179,31 +180,143 @@ fn threads_share_a_cache() {
     });
 }
 
+/// Bytes of everything under the cache's folder.
+fn held(folder: &std::path::Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(found) if found.is_dir() => held(&entry.path()),
+            Ok(found) => found.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// Pictures of one size of entry, named by number.
+fn entry(number: u32) -> (ContentHash, RgbImage) {
+    let image = RgbImage {
+        width: 16,
+        height: 16,
+        pixels: vec![number as u8; 16 * 16 * 3],
+    };
+    (ContentHash::of(&number.to_le_bytes()), image)
+}
+
+fn notes() -> DecodeNotes {
+    decode(&data("jpeg_grey.jpg"), &Limits::default()).unwrap().1
+}
+
 #[test]
-fn a_full_cache_keeps_what_it_has_and_takes_no_more() {
+fn the_least_recently_used_entries_make_room() {
     let folder = tempfile::tempdir().unwrap();
     let spec = squash(16, 16);
     let one = {
         let cache = PixelCache::open(folder.path()).unwrap();
-        run(&cache, "jpeg_grey.jpg", &spec);
-        fs::metadata(cache.path_of(&ContentHash::of(&data("jpeg_grey.jpg")), &spec))
-            .unwrap()
-            .len()
+        let (hash, image) = entry(0);
+        cache.put(&hash, &spec, &image, &notes()).unwrap();
+        fs::metadata(cache.path_of(&hash, &spec)).unwrap().len()
     };
-    // Room for what is there and half an entry.
-    let cache = PixelCache::open_limited(folder.path(), one + one / 2).unwrap();
-    let again = run(&cache, "png_rgba.png", &spec);
-    assert!(!again.from_cache);
-    assert!(
-        !run(&cache, "png_rgba.png", &spec).from_cache,
-        "nothing was added"
-    );
-    assert!(
-        run(&cache, "jpeg_grey.jpg", &spec).from_cache,
-        "what was there is used"
-    );
-    let cache = PixelCache::open_limited(folder.path(), 3 * one).unwrap();
-    run(&cache, "png_rgba.png", &spec);
-    assert_eq!(run(&cache, "png_rgba.png", &spec).pixels, again.pixels);
-    assert!(run(&cache, "png_rgba.png", &spec).from_cache);
+    let limit = 20 * one;
+    let cache = PixelCache::open_limited(folder.path(), limit).unwrap();
+    for number in 1..20 {
+        let (hash, image) = entry(number);
+        cache.put(&hash, &spec, &image, &notes()).unwrap();
+    }
+    let there = |number| cache.path_of(&entry(number).0, &spec).exists();
+    assert!((0..20).all(there), "twenty fit");
+    // The oldest is used, then one more than fits is added: the next oldest go, down to nine tenths.
+    let (hash, image) = entry(0);
+    assert_eq!(cache.get(&hash, &spec).unwrap().0, image);
+    let (hash, image) = entry(20);
+    cache.put(&hash, &spec, &image, &notes()).unwrap();
+    let kept: Vec<u32> = (0..=20).filter(|&number| there(number)).collect();
+    assert_eq!(kept, [&[0][..], &(4..=20).collect::<Vec<_>>()].concat());
+    assert_eq!(held(folder.path()), 18 * one);
+    // Another process, or one that comes later, keeps the same order.
+    let later = PixelCache::open_limited(folder.path(), limit).unwrap();
+    for number in 21..24 {
+        let (hash, image) = entry(number);
+        later.put(&hash, &spec, &image, &notes()).unwrap();
+    }
+    assert!(there(0) && !there(4) && there(23));
+}
+
+#[test]
+fn what_does_not_fit_at_all_is_not_kept_and_removes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = squash(16, 16);
+    let open = PixelCache::open(folder.path()).unwrap();
+    run(&open, "jpeg_grey.jpg", &spec);
+    for limit in [0, 100] {
+        let cache = PixelCache::open_limited(folder.path(), limit).unwrap();
+        run(&cache, "png_rgba.png", &spec);
+        assert!(!run(&cache, "png_rgba.png", &spec).from_cache);
+        assert!(run(&cache, "jpeg_grey.jpg", &spec).from_cache, "what was there is used");
+    }
+}
+
+#[test]
+fn files_being_written_stay_and_those_left_behind_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = squash(16, 16);
+    let cache = PixelCache::open_limited(folder.path(), 8000).unwrap();
+    let (hash, image) = entry(0);
+    cache.put(&hash, &spec, &image, &notes()).unwrap();
+    let inner = cache.path_of(&hash, &spec).parent().unwrap().to_path_buf();
+    let (young, old) = (inner.join(".part-1-1"), inner.join(".part-1-2"));
+    for path in [&young, &old] {
+        fs::write(path, vec![0; 500]).unwrap();
+    }
+    let hours = std::time::Duration::from_hours(2);
+    let past = std::time::SystemTime::now() - hours;
+    fs::File::options()
+        .write(true)
+        .open(&old)
+        .unwrap()
+        .set_modified(past)
+        .unwrap();
+    for number in 1..30 {
+        let (hash, image) = entry(number);
+        cache.put(&hash, &spec, &image, &notes()).unwrap();
+    }
+    assert!(young.exists() && !old.exists());
+    assert!(held(folder.path()) <= 8000);
+}
+
+#[test]
+fn writers_that_share_a_full_folder_stay_near_the_limit_and_read_what_they_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = squash(16, 16);
+    let limit = 60_000_u64;
+    let notes = notes();
+    // A cache opened anew for each thread counts for itself, as a process does.
+    std::thread::scope(|scope| {
+        for writer in 0..4_u32 {
+            let (notes, folder) = (&notes, folder.path());
+            scope.spawn(move || {
+                let cache = PixelCache::open_limited(folder, limit).unwrap();
+                for step in 0..150 {
+                    // Half of the numbers are written by all.
+                    let number = if step % 2 == 0 { step } else { 1000 * writer + step };
+                    let (hash, image) = entry(number);
+                    match cache.get(&hash, &spec) {
+                        Some((found, _)) => assert_eq!(found, image),
+                        None => cache.put(&hash, &spec, &image, notes).unwrap(),
+                    }
+                }
+            });
+        }
+    });
+    // Each writer may have added a sixteenth and one entry since it last looked.
+    let most = limit + 4 * (limit / 16 + 1300);
+    assert!(held(folder.path()) <= most, "{}", held(folder.path()));
+    assert!(held(folder.path()) > limit / 2);
+    let parts = fs::read_dir(folder.path().join("pixels")).unwrap();
+    let parts = parts.flatten().filter(|entry| entry.path().is_dir());
+    for inner in parts {
+        for file in fs::read_dir(inner.path()).unwrap() {
+            let name = file.unwrap().file_name();
+            assert!(!name.to_string_lossy().starts_with(".part"), "{name:?}");
+        }
+    }
 }

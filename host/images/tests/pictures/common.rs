@@ -1,5 +1,6 @@
 //! The committed pictures and what Pillow makes of them. Asserts nothing.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use focus_images::{Geometry, PrepareSpec, ResizeFilter};
@@ -10,6 +11,25 @@ use sha2::{Digest, Sha256};
 pub struct Expected {
     pub decoded: Vec<DecodedRow>,
     pub prepared: Vec<PreparedRow>,
+    #[serde(default)]
+    pub masks: Vec<MaskRow>,
+}
+
+#[derive(Deserialize)]
+pub struct MaskRow {
+    pub file: String,
+    pub coding: BTreeMap<u16, u8>,
+    pub width: u32,
+    pub height: u32,
+    pub sha256: String,
+    pub resized: Vec<ResizedRow>,
+}
+
+#[derive(Deserialize)]
+pub struct ResizedRow {
+    pub width: u32,
+    pub height: u32,
+    pub sha256: String,
 }
 
 #[derive(Deserialize)]
@@ -43,17 +63,20 @@ pub struct PreparedRow {
 
 impl PreparedRow {
     pub fn spec(&self) -> PrepareSpec {
-        PrepareSpec {
-            width: self.width,
-            height: self.height,
-            geometry: self.geometry,
-            filter: self.filter,
-        }
+        PrepareSpec::new(self.width, self.height, self.geometry, self.filter)
     }
 }
 
+/// Of both scripts: JPEG and PNG, and all other formats.
 pub fn expected() -> Expected {
-    serde_json::from_slice(&data("expected.json")).expect("the committed file is well formed")
+    let read = |name: &str| -> Expected {
+        serde_json::from_slice(&data(name)).expect("the committed file is well formed")
+    };
+    let (mut all, more) = (read("expected.json"), read("formats/expected.json"));
+    all.decoded.extend(more.decoded);
+    all.prepared.extend(more.prepared);
+    all.masks.extend(more.masks);
+    all
 }
 
 pub fn path(name: &str) -> PathBuf {
@@ -69,10 +92,5 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 pub fn squash(width: u32, height: u32) -> PrepareSpec {
-    PrepareSpec {
-        width,
-        height,
-        geometry: Geometry::Squash,
-        filter: ResizeFilter::Bilinear,
-    }
+    PrepareSpec::new(width, height, Geometry::Squash, ResizeFilter::Bilinear)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use focus_images::{Geometry, Limits, PrepareSpec, ResizeFilter, decode_file, prepare_file};
 use focus_resize::{Filter, resize_rgb8};
 
-fn shared(part: &str) -> Option<PathBuf> {
+pub fn shared(part: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../../shared")
         .join(part);
@@ -87,12 +87,7 @@ fn a_full_photograph_is_prepared_as_if_decoded_first() {
             (768, ResizeFilter::Bicubic, Filter::Bicubic),
             (90, ResizeFilter::Lanczos, Filter::Lanczos),
         ] {
-            let spec = PrepareSpec {
-                width: side,
-                height: side,
-                geometry: Geometry::Squash,
-                filter,
-            };
+            let spec = PrepareSpec::new(side, side, Geometry::Squash, filter);
             let prepared = prepare_file(path, &spec, &Limits::default(), None).unwrap();
             let size = (image.width, image.height);
             let expected = resize_rgb8(&image.pixels, size, (side, side), resample).unwrap();
