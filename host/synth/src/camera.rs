@@ -108,8 +108,8 @@ impl Camera {
             }),
             "C" => Some(Self {
                 name: "C".to_owned(),
-                tint: [1.02, 0.84, 0.72],
-                contrast: 1.15,
+                tint: [0.98, 0.86, 0.76],
+                contrast: 1.08,
                 resolution: 0.7,
                 blur: 3.0,
                 noise: 0.018,

@@ -26,30 +26,34 @@ impl Layer {
         }
     }
 
-    /// Raises pixels in the box around (`x`, `y`) of half side `reach` to `coverage(px, py)` where that is higher.
-    pub fn raise(&mut self, x: f64, y: f64, reach: f64, mut coverage: impl FnMut(f64, f64) -> f64) {
-        let size = self.size;
-        for py in span(y, reach, size) {
-            for px in span(x, reach, size) {
-                let value = &mut self.value[py * size + px];
-                *value = value.max(coverage(px as f64, py as f64).clamp(0.0, 1.0) as f32);
-            }
-        }
-    }
-
     /// Draws a stroke with edges one pixel soft; thinner than a pixel, it fades instead of narrowing.
     pub fn stroke(&mut self, stroke: Stroke, strength: f64) {
         let Stroke { a, b, start, end } = stroke;
         let (dx, dy) = (b.0 - a.0, b.1 - a.1);
-        let square = (dx * dx + dy * dy).max(1e-12);
-        let reach = 0.5 * square.sqrt() + start.max(end) + 1.5;
-        self.raise(0.5 * (a.0 + b.0), 0.5 * (a.1 + b.1), reach, |x, y| {
-            let t = (((x - a.0) * dx + (y - a.1) * dy) / square).clamp(0.0, 1.0);
-            let (ex, ey) = (x - a.0 - t * dx, y - a.1 - t * dy);
-            let half = start + (end - start) * t;
-            strength * disc_coverage((ex * ex + ey * ey).sqrt(), half)
-        });
+        let inverse = 1.0 / (dx * dx + dy * dy).max(1e-12);
+        let reach = start.max(end) + 0.5;
+        let size = self.size;
+        for py in between(a.1, b.1, reach, size) {
+            for px in between(a.0, b.0, reach, size) {
+                let (x, y) = (px as f64 - a.0, py as f64 - a.1);
+                let t = ((x * dx + y * dy) * inverse).clamp(0.0, 1.0);
+                let (ex, ey) = (x - t * dx, y - t * dy);
+                let square = ex * ex + ey * ey;
+                if square >= reach * reach {
+                    continue;
+                }
+                let half = start + (end - start) * t;
+                let covered = strength * disc_coverage(square.sqrt(), half);
+                let value = &mut self.value[py * size + px];
+                *value = value.max(covered as f32);
+            }
+        }
     }
+}
+
+// The pixels of a line of `size` between `a` and `b` and up to `reach` beyond.
+fn between(a: f64, b: f64, reach: f64, size: usize) -> std::ops::RangeInclusive<usize> {
+    span(0.5 * (a + b), 0.5 * (a - b).abs() + reach, size)
 }
 
 /// The pixels of a line of `size` that lie within `reach` of `c`; the nearest one where none does.
@@ -168,59 +172,50 @@ pub fn resize(plane: &[f32], from: usize, to: usize) -> Vec<f32> {
 }
 
 /// Smooth noise in [-1, 1] on a lattice of the given cell size in pixels.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Noise {
     key: u64,
     cell: f64,
+    // Cell of each column and how far across it the column lies, eased.
+    columns: Vec<(u32, f32)>,
 }
 
 impl Noise {
-    pub fn new(random: &mut Random, cell: f64) -> Self {
+    pub fn new(random: &mut Random, cell: f64, size: usize) -> Self {
+        let column = |x: usize| {
+            let u = x as f64 / cell;
+            (u as u32, ease(u - u as u32 as f64) as f32)
+        };
         Self {
             key: random.bits(),
             cell,
+            columns: (0..size).map(column).collect(),
         }
     }
 
     /// Adds `strength` times the noise of row `y` to `out`, pixel by pixel from column 0.
     pub fn add_row(&self, y: usize, strength: f64, out: &mut [f32]) {
         let v = y as f64 / self.cell;
-        let j = floor(v);
-        let t = ease(v - j);
-        let at = |i: i64| {
-            let (top, bottom) = (lattice(self.key, i, j as i64), lattice(self.key, i, j as i64 + 1));
+        let j = v as i64;
+        let t = ease(v - j as f64);
+        let at = |i: u32| {
+            let (i, next) = (i64::from(i), j + 1);
+            let (top, bottom) = (lattice(self.key, i, j), lattice(self.key, i, next));
             (strength * (top + (bottom - top) * t)) as f32
         };
-        let (mut i, mut left, mut right) = (0, at(0), at(1));
-        for (x, out) in out.iter_mut().enumerate() {
-            let u = x as f64 / self.cell;
-            if u >= (i + 1) as f64 {
-                i = u as i64;
-                (left, right) = (at(i), at(i + 1));
+        let (mut cell, mut left, mut step) = (0, at(0), at(1) - at(0));
+        for (out, &(i, t)) in out.iter_mut().zip(&self.columns) {
+            if i != cell {
+                (cell, left) = (i, at(i));
+                step = at(i + 1) - left;
             }
-            *out += left + (right - left) * ease(u - i as f64) as f32;
+            *out += left + step * t;
         }
-    }
-
-    pub fn at(&self, x: f64, y: f64) -> f64 {
-        let (u, v) = (x / self.cell, y / self.cell);
-        let (i, j) = (floor(u), floor(v));
-        let (s, t) = (ease(u - i), ease(v - j));
-        let corner = |di: i64, dj: i64| lattice(self.key, i as i64 + di, j as i64 + dj);
-        let top = corner(0, 0) + (corner(1, 0) - corner(0, 0)) * s;
-        let bottom = corner(0, 1) + (corner(1, 1) - corner(0, 1)) * s;
-        top + (bottom - top) * t
     }
 }
 
 fn ease(t: f64) -> f64 {
     t * t * (3.0 - 2.0 * t)
-}
-
-// `f64::floor` is a library call on the oldest x86-64; this is not, and coordinates are far from the limits of i64.
-fn floor(x: f64) -> f64 {
-    let whole = x as i64 as f64;
-    if whole > x { whole - 1.0 } else { whole }
 }
 
 fn lattice(key: u64, i: i64, j: i64) -> f64 {
@@ -280,20 +275,22 @@ mod tests {
 
     #[test]
     fn noise_is_smooth_bounded_and_not_constant() {
-        let noise = Noise::new(&mut Random::stream(3, &[]), 7.0);
-        let line: Vec<f64> = (0..400)
-            .map(|i| noise.at(f64::from(i) * 0.1 - 20.0, 5.5))
+        let noise = Noise::new(&mut Random::stream(3, &[]), 7.0, 80);
+        let rows: Vec<Vec<f32>> = (0..60)
+            .map(|y| {
+                let mut row = vec![0.25; 80];
+                noise.add_row(y, 2.0, &mut row);
+                row.iter().map(|v| (v - 0.25) / 2.0).collect()
+            })
             .collect();
-        assert!(line.iter().all(|v| v.abs() <= 1.0));
-        // By rows and by points alike.
-        let mut row = vec![0.25; 50];
-        noise.add_row(9, 2.0, &mut row);
-        for (x, v) in row.iter().enumerate() {
-            assert!((f64::from(*v) - 0.25 - 2.0 * noise.at(x as f64, 9.0)).abs() < 1e-5);
-        }
-        assert!(line.windows(2).all(|w| (w[0] - w[1]).abs() < 0.06));
-        assert!(line.iter().fold(0.0_f64, |m, v| m.max(v.abs())) > 0.1);
+        let all = || rows.iter().flatten();
+        assert!(all().all(|v| v.abs() <= 1.0));
+        assert!(all().fold(0.0_f32, |m, v| m.max(v.abs())) > 0.5);
+        let smooth = |a: f32, b: f32| (a - b).abs() < 0.45;
+        assert!(rows.iter().all(|row| row.windows(2).all(|w| smooth(w[0], w[1]))));
+        assert!(rows.windows(2).all(|w| (0..80).all(|x| smooth(w[0][x], w[1][x]))));
     }
+
     #[test]
     fn resize_keeps_a_constant_and_the_mean() {
         let plane: Vec<f32> = (0..100).map(|i| (i % 10 + i / 10) as f32).collect();

@@ -5,13 +5,13 @@ use crate::anatomy::Anatomy;
 use crate::camera::Camera;
 use crate::canvas::{blur, resize};
 use crate::cohort::Case;
-use crate::maths::{cos, lerp, sin};
+use crate::maths::{cos, sin};
 use crate::paint::Planes;
 use crate::truth::Quality;
 use std::f64::consts::TAU;
 
-// Share of the field's radius over which its edge fades.
-const EDGE: f64 = 0.018;
+// The field's edge fades over 0.018 of its radius.
+const FADE: f32 = 1.0 / 0.018;
 
 // What one exposure is like; drawn once, in this order, so that every camera sees the same moment.
 struct Exposure {
@@ -93,44 +93,54 @@ fn sense(
     sensor: usize,
 ) {
     let mut random = case.stream(51);
-    let r = anatomy.radius;
-    let scale = anatomy.size as f64 / sensor as f64;
-    let steep = camera.contrast - 1.0;
-    let tone = |v: f64| {
-        let t = v.clamp(0.0, 1.0);
-        v + 4.0 * steep * t * (1.0 - t) * (t - 0.5)
-    };
-    let fade = 1.0 / (EDGE * r);
-    for i in 0..sensor * sensor {
-        let x = ((i % sensor) as f64 + 0.5) * scale - 0.5;
-        let y = ((i / sensor) as f64 + 0.5) * scale - 0.5;
-        let (u, v) = ((x - anatomy.field.0) / r, (y - anatomy.field.1) / r);
-        let square = u * u + v * v;
-        // A nearly black surround, as sensors leave it.
-        let dark = 0.009 + 0.0014 * random.grain();
-        if square > 1.0 || y <= anatomy.crop.0 || y >= anatomy.crop.1 {
-            planes.iter_mut().for_each(|plane| plane[i] = dark as f32);
-            continue;
-        }
-        let d = square.sqrt();
-        let rim = ((1.0 - d) * r * fade).min(1.0);
-        let stop = rim
-            * (2.0 - rim)
-            * (y - anatomy.crop.0).clamp(0.0, 1.0)
-            * (anatomy.crop.1 - y).clamp(0.0, 1.0);
-        let light = exposure.gain
-            * (1.0 - exposure.vignette * square * d)
-            * (1.0 + exposure.tilt.0 * u + exposure.tilt.1 * v);
-        let lit = (u * exposure.glare.0 + v * exposure.glare.1 - 0.2).max(0.0);
-        let glare = 0.5 * camera.glare * lit * lit;
-        let grain = random.four_grains(exposure.grain);
-        for (c, plane) in planes.iter_mut().enumerate() {
-            let value = f64::from(plane[i]) * light * exposure.tint[c];
-            let value = lerp(value, [0.5, 0.42, 0.36][c] * exposure.gain, exposure.haze);
-            let value = lerp(value, [0.95, 0.86, 0.74][c], glare);
-            // Luminance noise, and a weaker one of each channel.
-            let value = tone(value) + grain[3] + 0.5 * grain[c];
-            plane[i] = (value * stop + dark) as f32;
+    let (r, scale) = (anatomy.radius, anatomy.size as f64 / sensor as f64);
+    // From here on in single precision, as the planes are.
+    let steep = 4.0 * (camera.contrast - 1.0) as f32;
+    let gain = exposure.gain as f32;
+    let vignette = exposure.vignette as f32;
+    let tilt = (exposure.tilt.0 as f32, exposure.tilt.1 as f32);
+    let side = (exposure.glare.0 as f32, exposure.glare.1 as f32);
+    let (glaring, haze, grain) = (
+        0.5 * camera.glare as f32,
+        exposure.haze as f32,
+        exposure.grain as f32,
+    );
+    let tint = exposure.tint.map(|t| t as f32);
+    let veil = [0.5, 0.42, 0.36].map(|v| v * gain);
+    for row in 0..sensor {
+        let y = (row as f64 + 0.5) * scale - 0.5;
+        let v = ((y - anatomy.field.1) / r) as f32;
+        let cut = (y - anatomy.crop.0).clamp(0.0, 1.0) * (anatomy.crop.1 - y).clamp(0.0, 1.0);
+        let cut = cut as f32;
+        let (first, step) = ((0.5 * scale - 0.5 - anatomy.field.0) / r, scale / r);
+        for column in 0..sensor {
+            let i = row * sensor + column;
+            let u = (first + column as f64 * step) as f32;
+            let square = u * u + v * v;
+            let (common, own) = random.pixel();
+            // A nearly black surround, as sensors leave it.
+            let dark = 0.009 + 0.0014 * own[0];
+            if square > 1.0 || cut == 0.0 {
+                planes.iter_mut().for_each(|plane| plane[i] = dark);
+                continue;
+            }
+            let d = square.sqrt();
+            let rim = ((1.0 - d) * FADE).min(1.0);
+            let stop = rim * (2.0 - rim) * cut;
+            let light =
+                gain * (1.0 - vignette * square * d) * (1.0 + tilt.0 * u + tilt.1 * v);
+            let lit = (u * side.0 + v * side.1 - 0.2).max(0.0);
+            let glare = glaring * lit * lit;
+            for (c, plane) in planes.iter_mut().enumerate() {
+                let value = plane[i] * light * tint[c];
+                let value = value + (veil[c] - value) * haze;
+                let value = value + ([0.95, 0.86, 0.74][c] - value) * glare;
+                let t = value.clamp(0.0, 1.0);
+                let toned = value + steep * t * (1.0 - t) * (t - 0.5);
+                // Luminance noise, and a weaker one of each channel.
+                let noisy = toned + grain * (common + 0.5 * own[c]);
+                plane[i] = noisy * stop + dark;
+            }
         }
     }
 }

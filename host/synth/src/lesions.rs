@@ -337,7 +337,7 @@ impl Placer<'_> {
                 self.anatomy.fovea.1 + reach * sin(turn),
             );
             let r = self.random.range(0.006, 0.017);
-            let strength = faint * self.random.range(0.25, 0.6);
+            let strength = faint * self.random.range(0.3, 0.75);
             if self.fits(at.0, at.1) {
                 self.add(LesionKind::Drusen, at, (r, r), 0.0, strength);
                 left -= 1;

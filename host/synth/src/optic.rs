@@ -98,7 +98,7 @@ impl Optic {
 
     /// Depth of the cup at a point, 0 to 1; one half at its edge.
     pub fn cup(&self, x: f64, y: f64) -> f64 {
-        smoothstep(1.12, 0.88, self.cup_distance(x, y))
+        smoothstep(1.18, 0.82, self.cup_distance(x, y))
     }
 
     /// Coverage by the crescent's ellipse, disc included, 0 to 1; one half at its edge.

@@ -79,7 +79,7 @@ pub fn draw(case: &Case, anatomy: &Anatomy) -> Tree {
                 tree.arcade.extend(points);
             }
             let spread = random.range(0.75, 1.3) + 2.0 * offset;
-            trunk(&mut pen, &mut random, half * 0.72, |t| {
+            trunk(&mut pen, &mut random, half * 0.66, |t| {
                 (
                     -0.10 - 2.6 * t * (0.35 + 0.65 * t) + offset * 0.4,
                     up * (0.06 + spread * (2.0 * t - 0.7 * t * t)),
