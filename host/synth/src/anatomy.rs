@@ -25,6 +25,8 @@ pub struct Anatomy {
     pub disc_radius: f64,
     /// Horizontal over vertical diameter of the disc.
     pub disc_aspect: f64,
+    /// The unit of sizes on the retina: the field's radius where the view is 45 degrees wide and the disc of mean size.
+    pub unit: f64,
     /// Centre of the fovea.
     pub fovea: (f64, f64),
     /// +1 where the temporal side is to the right (left eye), -1 where it is to the left (right eye).
@@ -35,26 +37,32 @@ impl Anatomy {
     /// Places everything for a case. What belongs to the patient is mirrored between the eyes, what belongs to the moment
     /// of the photograph is not.
     pub fn draw(config: &Config, case: &Case) -> Self {
+        let camera = &config.cameras[case.camera];
         let mut person = case.patient_stream(10);
         let mut moment = case.stream(11);
         let size = f64::from(config.size);
-        let radius = size * moment.range(0.475, 0.49);
+        let radius = 0.5 * size * camera.fill * moment.range(0.98, 1.0);
         let field = (
             size * 0.5 + size * moment.range(-0.006, 0.006),
             size * 0.5 + size * moment.range(-0.006, 0.006),
         );
-        let cut = moment.range(0.90, 1.0) * radius;
+        // Half the height that the camera leaves of the circle.
+        let cut = (1.0 - camera.cut * moment.range(0.4, 1.0)) * radius;
         let temporal = if case.eye == Laterality::Left {
             1.0
         } else {
             -1.0
         };
 
-        let disc_radius = radius * (person.range(0.122, 0.148) + 0.003 * moment.normal());
+        // A narrower view shows everything larger, and is centred more nearly between disc and fovea.
+        let zoom = 45.0 / camera.field;
+        let unit = radius * zoom;
+        let disc_radius = unit * (person.range(0.122, 0.148) + 0.003 * moment.normal());
         let distance = 2.0 * disc_radius * person.range(2.35, 2.65);
         let angle = person.range(0.07, 0.15);
+        let aside = (0.05 + 0.6 * (zoom - 1.0)) * temporal;
         let fovea = (
-            field.0 + radius * (0.05 * temporal + moment.range(-0.07, 0.07)),
+            field.0 + radius * (aside + moment.range(-0.07, 0.07)),
             field.1 + radius * moment.range(-0.06, 0.08),
         );
         let disc = (
@@ -69,6 +77,7 @@ impl Anatomy {
             disc,
             disc_radius,
             disc_aspect: person.range(0.86, 0.98),
+            unit: disc_radius / 0.135,
             fovea,
             temporal,
         }
@@ -109,11 +118,16 @@ impl Anatomy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::camera::Camera;
     use crate::cohort;
 
     #[test]
     fn disc_is_nasal_and_a_little_above_the_fovea() {
-        let config = Config::default();
+        let preset = |name| Camera::preset(name).unwrap();
+        let config = Config {
+            cameras: Camera::PRESETS.map(preset).to_vec(),
+            ..Config::default()
+        };
         for index in 0..config.images() {
             let case = cohort::case(&config, index);
             let anatomy = Anatomy::draw(&config, &case);

@@ -1,30 +1,34 @@
 //! The dataset on disk: layout, atomic writing, reuse. Knows nothing of how pictures are drawn.
 //!
 //! ```text
-//! <folder>/images/<16 hex>.png   labels.csv   README.md   synthetic.json
+//! <folder>/images/<16 hex>.png   masks/<what>/<16 hex>.png   labels.csv   truth.jsonl   README.md   synthetic.json
 //! ```
 //! Everything is written to a sibling folder that is renamed at the end, so a folder that exists is complete. A folder
 //! written before is used again when config, generator version and the digest of its files agree; one that this crate did
-//! not write is never touched.
+//! not write is never touched. Pictures are drawn in batches: memory does not grow with their number.
 
 use crate::config::{Config, ConfigError};
-use crate::truth::{Split, Truth};
-use crate::{GENERATOR_VERSION, encode_png, generate};
+use crate::encode::{encode_mask, encode_png};
+use crate::truth::Split;
+use crate::{COLUMNS, GENERATOR_VERSION, MASK_KINDS, generate, table};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Columns of `labels.csv`, in order. `eye` right or left; `sex` F or M; `quality` good or poor; `edema` and `gon` 0 or 1;
-/// centres in pixels of the picture; `image` relative to the folder.
-pub const COLUMNS: &str = "image,split,patient,eye,age,sex,quality,icdr_grade,edema,gon,disc_x,disc_y,fovea_x,fovea_y,width,height";
-
 const GENERATOR: &str = "focus-synth";
-const ENTRIES: [&str; 4] = ["images", "labels.csv", "README.md", "synthetic.json"];
+const ENTRIES: [&str; 6] = [
+    "images",
+    "masks",
+    "labels.csv",
+    "truth.jsonl",
+    "README.md",
+    "synthetic.json",
+];
+/// Pictures between two writes of the tables.
+const BATCH: u32 = 64;
 
 /// What was written, or found written.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,14 +41,18 @@ pub struct Summary {
     pub patients: u32,
     /// Pictures in the training split.
     pub train: u32,
+    /// Pictures in the validation split.
+    pub validation: u32,
     /// Pictures in the test split.
     pub test: u32,
-    /// Pictures of each ICDR grade.
+    /// Pictures of each true ICDR grade.
     pub grades: [u32; 5],
-    /// Pictures with edema.
+    /// Pictures that truly have edema.
     pub edema: u32,
-    /// Pictures with a glaucomatous disc.
+    /// Pictures with a truly glaucomatous disc.
     pub gon: u32,
+    /// Pictures with a recorded label that is not the true one.
+    pub mislabelled: u32,
     /// `blake3:` and the hexadecimal digest of all files but `synthetic.json`.
     pub digest: String,
     /// Whether an intact folder was found and nothing was drawn.
@@ -91,7 +99,7 @@ impl Error {
                 Some("name an empty folder or one that does not exist yet".to_owned())
             }
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("the default dataset needs about 50 MB".to_owned())
+                Some("320 x 320 pixels take about 0.2 MB a picture, 1024 x 1024 about 2 MB".to_owned())
             }
             Self::Io { .. } | Self::Config(_) | Self::Encode { .. } => None,
         }
@@ -110,9 +118,17 @@ struct Record {
 
 /// Writes the dataset of `config` to `dir`, or finds it there intact. Draws on all threads of the current rayon pool.
 pub fn write_dataset(dir: &Path, config: &Config) -> Result<Summary, Error> {
+    write_dataset_with(dir, config, &mut |_| {})
+}
+
+/// As [`write_dataset`]; tells after each batch how many pictures have been drawn.
+pub fn write_dataset_with(
+    dir: &Path,
+    config: &Config,
+    drawn: &mut dyn FnMut(u32),
+) -> Result<Summary, Error> {
     config.check()?;
-    let truths = truths(config);
-    let reused = |digest| summary(dir, config, &truths, digest, true);
+    let reused = |digest| summary(dir, config, digest, true);
     if let Some(digest) = intact(dir, config)? {
         return Ok(reused(digest));
     }
@@ -122,7 +138,7 @@ pub fn write_dataset(dir: &Path, config: &Config) -> Result<Summary, Error> {
         .unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
     let fresh = sibling(dir, parent, "partial");
-    let digest = match write_all(&fresh, config, &truths) {
+    let digest = match write_all(&fresh, config, drawn) {
         Ok(digest) => digest,
         Err(error) => {
             // The reason for failing matters more than the leftovers.
@@ -138,47 +154,41 @@ pub fn write_dataset(dir: &Path, config: &Config) -> Result<Summary, Error> {
             _ => Err(failed(dir, error)),
         };
     }
-    Ok(summary(dir, config, &truths, digest, false))
+    Ok(summary(dir, config, digest, false))
 }
 
-fn truths(config: &Config) -> Vec<Truth> {
-    (0..config.images())
-        .into_par_iter()
-        .map(|index| {
-            let case = crate::cohort::case(config, index);
-            let anatomy = crate::anatomy::Anatomy::draw(config, &case);
-            crate::truth::assemble(config, &case, &anatomy, &[])
-        })
-        .collect()
-}
-
-fn write_all(dir: &Path, config: &Config, truths: &[Truth]) -> Result<String, Error> {
-    let images = dir.join("images");
-    fs::create_dir_all(&images).map_err(|source| failed(&images, source))?;
-    let mut hashes: BTreeMap<String, blake3::Hash> = (0..config.images())
-        .into_par_iter()
-        .map(|index| {
-            let eye = generate(config, index);
-            let name = format!("images/{}.png", eye.truth.name);
-            let bytes =
-                encode_png(eye.truth.width, eye.truth.height, &eye.rgb).map_err(|source| {
-                    Error::Encode {
-                        name: name.clone(),
-                        source,
-                    }
-                })?;
-            write(&dir.join(&name), &bytes)?;
-            Ok((name, blake3::hash(&bytes)))
-        })
-        .collect::<Result<_, Error>>()?;
-    for (name, text) in [
-        ("labels.csv", labels(truths)),
-        ("README.md", readme(config)),
-    ] {
-        write(&dir.join(name), text.as_bytes())?;
-        hashes.insert(name.to_owned(), blake3::hash(text.as_bytes()));
+fn write_all(dir: &Path, config: &Config, drawn: &mut dyn FnMut(u32)) -> Result<String, Error> {
+    let mut folders = vec!["images".to_owned()];
+    if config.masks {
+        folders.extend(MASK_KINDS.map(|what| format!("masks/{what}")));
     }
-    let digest = digest_of(&hashes);
+    for folder in &folders {
+        let folder = dir.join(folder);
+        fs::create_dir_all(&folder).map_err(|source| failed(&folder, source))?;
+    }
+    let mut tally = Tally::default();
+    let mut labels = Growing::new(dir, "labels.csv")?;
+    let mut truths = Growing::new(dir, "truth.jsonl")?;
+    labels.add(&format!("{COLUMNS}\n"))?;
+    for start in (0..config.images()).step_by(BATCH as usize) {
+        let end = start.saturating_add(BATCH).min(config.images());
+        let batch = (start..end)
+            .into_par_iter()
+            .map(|index| write_eye(dir, config, index))
+            .collect::<Result<Vec<_>, Error>>()?;
+        for written in batch {
+            labels.add(&written.row)?;
+            truths.add(&written.line)?;
+            tally.join(&written.tally);
+        }
+        drawn(end);
+    }
+    labels.finish(&mut tally)?;
+    truths.finish(&mut tally)?;
+    let readme = table::readme(config);
+    write(&dir.join("README.md"), readme.as_bytes())?;
+    tally.add("README.md", blake3::hash(readme.as_bytes()));
+    let digest = tally.digest();
     let record = Record {
         generator: GENERATOR.to_owned(),
         generator_version: GENERATOR_VERSION,
@@ -194,52 +204,114 @@ fn write_all(dir: &Path, config: &Config, truths: &[Truth]) -> Result<String, Er
     Ok(digest)
 }
 
-// The table, one row a picture, in the order of patients.
-fn labels(truths: &[Truth]) -> String {
-    let mut text = format!("{COLUMNS}\n");
-    for t in truths {
-        writeln!(
-            text,
-            "images/{}.png,{},P{:06},{},{},{},{},{},{},{},{:.2},{:.2},{:.2},{:.2},{},{}",
-            t.name,
-            t.split.as_str(),
-            t.patient,
-            t.eye.as_str(),
-            t.age,
-            t.sex.as_str(),
-            t.quality.as_str(),
-            t.grade,
-            u8::from(t.edema),
-            u8::from(t.gon),
-            t.disc.0,
-            t.disc.1,
-            t.fovea.0,
-            t.fovea.1,
-            t.width,
-            t.height
-        )
-        .expect("writing to a string does not fail");
-    }
-    text
+struct Written {
+    row: String,
+    line: String,
+    tally: Tally,
 }
 
-fn readme(config: &Config) -> String {
-    format!(
-        "# SYNTHETIC fundus photographs\n\n\
-         Every picture here was drawn by a program ({GENERATOR}, version {GENERATOR_VERSION}, seed {}). No person, no patient and no camera\n\
-         was involved; results on these pictures say nothing of performance on real eyes.\n\n\
-         | path | what |\n| --- | --- |\n\
-         | `images/*.png` | {} pictures, {} x {} pixels, 8-bit RGB; names are random and say nothing of the labels |\n\
-         | `labels.csv` | one row a picture: `{COLUMNS}` |\n\
-         | `synthetic.json` | config, generator version and a digest of the other files |\n\n\
-         `split` train or test, by patient; `eye` right or left; `sex` F or M; `quality` good or poor; `icdr_grade` 0 to 4; `edema` 1 where\n\
-         hard exudates lie within one disc diameter of the fovea; `gon` 1 where the vertical cup-to-disc ratio is 0.6 or more;\n\
-         centres of disc and fovea in pixels, origin at the top left. Labels are exact: they are what was drawn.\n",
-        config.seed,
-        config.images(),
-        config.size,
-        config.size
-    )
+fn write_eye(dir: &Path, config: &Config, index: u32) -> Result<Written, Error> {
+    let eye = generate(config, index);
+    let truth = &eye.truth;
+    let mut tally = Tally::default();
+    let mut keep = |name: String, bytes: Result<Vec<u8>, png::EncodingError>| {
+        let bytes = bytes.map_err(|source| Error::Encode {
+            name: name.clone(),
+            source,
+        })?;
+        write(&dir.join(&name), &bytes)?;
+        tally.add(&name, blake3::hash(&bytes));
+        Ok::<_, Error>(())
+    };
+    keep(
+        table::image(truth),
+        encode_png(truth.width, truth.height, &eye.rgb),
+    )?;
+    if config.masks {
+        for mask in &eye.masks {
+            let bytes = encode_mask(truth.width, truth.height, &mask.pixels);
+            keep(table::mask(truth, mask.what), bytes)?;
+        }
+    }
+    Ok(Written {
+        row: table::row(truth, config.masks),
+        line: table::line(truth),
+        tally,
+    })
+}
+
+// A text file that grows batch by batch.
+struct Growing {
+    name: &'static str,
+    path: PathBuf,
+    file: io::BufWriter<fs::File>,
+    hasher: blake3::Hasher,
+}
+
+impl Growing {
+    fn new(dir: &Path, name: &'static str) -> Result<Self, Error> {
+        let path = dir.join(name);
+        let file = fs::File::create(&path).map_err(|source| failed(&path, source))?;
+        Ok(Self {
+            name,
+            path,
+            file: io::BufWriter::new(file),
+            hasher: blake3::Hasher::new(),
+        })
+    }
+
+    fn add(&mut self, text: &str) -> Result<(), Error> {
+        self.hasher.update(text.as_bytes());
+        self.file
+            .write_all(text.as_bytes())
+            .map_err(|source| failed(&self.path, source))
+    }
+
+    fn finish(mut self, tally: &mut Tally) -> Result<(), Error> {
+        tally.add(self.name, self.hasher.finalize());
+        self.file
+            .flush()
+            .map_err(|source| failed(&self.path, source))
+    }
+}
+
+/// A digest of a set of files in any order: hashes of name and content, added lane by lane. It finds damage; it is no
+/// defence against somebody who makes files to fit.
+#[derive(Default)]
+struct Tally {
+    files: u64,
+    lanes: [u64; 4],
+}
+
+impl Tally {
+    fn add(&mut self, name: &str, content: blake3::Hash) {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes());
+        hasher.update(content.as_bytes());
+        let hash = hasher.finalize();
+        for (lane, part) in self.lanes.iter_mut().zip(hash.as_bytes().chunks_exact(8)) {
+            let part = part.try_into().expect("chunks of 8 bytes");
+            *lane = lane.wrapping_add(u64::from_le_bytes(part));
+        }
+        self.files += 1;
+    }
+
+    fn join(&mut self, other: &Self) {
+        for (lane, part) in self.lanes.iter_mut().zip(other.lanes) {
+            *lane = lane.wrapping_add(part);
+        }
+        self.files += other.files;
+    }
+
+    fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.files.to_le_bytes());
+        for lane in self.lanes {
+            hasher.update(&lane.to_le_bytes());
+        }
+        format!("blake3:{}", hasher.finalize().to_hex())
+    }
 }
 
 // The digest of an intact folder of this very config; `None` where there is nothing or something older of ours.
@@ -286,28 +358,34 @@ fn intact(dir: &Path, config: &Config) -> Result<Option<String>, Error> {
 
 // Whatever cannot be read is not intact; why does not matter, since the folder is then written anew.
 fn digest_on_disk(dir: &Path) -> Option<String> {
-    let mut names = vec!["labels.csv".to_owned(), "README.md".to_owned()];
-    for entry in fs::read_dir(dir.join("images")).ok()? {
-        names.push(format!(
-            "images/{}",
-            entry.ok()?.file_name().to_string_lossy()
-        ));
+    let mut names: Vec<String> = ["labels.csv", "truth.jsonl", "README.md"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut folders = vec!["images".to_owned()];
+    if dir.join("masks").exists() {
+        for folder in fs::read_dir(dir.join("masks")).ok()? {
+            folders.push(format!("masks/{}", folder.ok()?.file_name().to_string_lossy()));
+        }
     }
-    let hashes = names
+    for folder in folders {
+        for entry in fs::read_dir(dir.join(&folder)).ok()? {
+            names.push(format!("{folder}/{}", entry.ok()?.file_name().to_string_lossy()));
+        }
+    }
+    let tally = names
         .into_par_iter()
-        .map(|name| fs::read(dir.join(&name)).map(|bytes| (name, blake3::hash(&bytes))))
-        .collect::<Result<BTreeMap<_, _>, _>>();
-    hashes.ok().map(|hashes| digest_of(&hashes))
-}
-
-fn digest_of(hashes: &BTreeMap<String, blake3::Hash>) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for (name, hash) in hashes {
-        hasher.update(&(name.len() as u64).to_le_bytes());
-        hasher.update(name.as_bytes());
-        hasher.update(hash.as_bytes());
-    }
-    format!("blake3:{}", hasher.finalize().to_hex())
+        .map(|name| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(fs::File::open(dir.join(&name))?)?;
+            let mut tally = Tally::default();
+            tally.add(&name, hasher.finalize());
+            Ok(tally)
+        })
+        .try_reduce(Tally::default, |mut all, one| {
+            all.join(&one);
+            Ok::<_, io::Error>(all)
+        });
+    tally.ok().map(|tally| tally.digest())
 }
 
 // A rename replaces an empty folder by itself; an older one of ours is moved aside first and removed last.
@@ -337,20 +415,34 @@ fn sibling(dir: &Path, parent: &Path, what: &str) -> PathBuf {
     parent.join(format!(".{name}.{what}-{}-{number}", std::process::id()))
 }
 
-fn summary(dir: &Path, config: &Config, truths: &[Truth], digest: String, reused: bool) -> Summary {
-    let count = |f: &dyn Fn(&Truth) -> bool| truths.iter().filter(|t| f(t)).count() as u32;
-    Summary {
+fn summary(dir: &Path, config: &Config, digest: String, reused: bool) -> Summary {
+    let mut summary = Summary {
         dir: dir.to_owned(),
         images: config.images(),
         patients: config.patients,
-        train: count(&|t| t.split == Split::Train),
-        test: count(&|t| t.split == Split::Test),
-        grades: [0, 1, 2, 3, 4].map(|grade| count(&|t| t.grade == grade)),
-        edema: count(&|t| t.edema),
-        gon: count(&|t| t.gon),
+        train: 0,
+        validation: 0,
+        test: 0,
+        grades: [0; 5],
+        edema: 0,
+        gon: 0,
+        mislabelled: 0,
         digest,
         reused,
+    };
+    for index in 0..config.images() {
+        let case = crate::cohort::case(config, index);
+        *match case.split {
+            Split::Train => &mut summary.train,
+            Split::Validation => &mut summary.validation,
+            Split::Test => &mut summary.test,
+        } += 1;
+        summary.grades[usize::from(case.labels.grade)] += 1;
+        summary.edema += u32::from(case.labels.edema > 0);
+        summary.gon += u32::from(case.labels.gon);
+        summary.mislabelled += u32::from(case.labels != case.recorded);
     }
+    summary
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
@@ -390,14 +482,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("a").join("synthetic");
         let first = write_dataset(&dir, &small()).unwrap();
-        assert_eq!(
-            (first.images, first.train, first.test, first.reused),
-            (10, 6, 4, false)
-        );
-        assert_eq!(
-            entries(&dir),
-            ["README.md", "images", "labels.csv", "synthetic.json"]
-        );
+        assert_eq!((first.images, first.train, first.test), (10, 6, 4));
+        assert!(!first.reused);
+        let names = ["README.md", "images", "labels.csv", "masks", "synthetic.json", "truth.jsonl"];
+        assert_eq!(entries(&dir), names);
         assert_eq!(
             entries(dir.parent().unwrap()),
             ["synthetic"],
@@ -409,7 +497,26 @@ mod tests {
             .map(|line| line.split(',').collect())
             .collect();
         assert_eq!(table.lines().next(), Some(COLUMNS));
-        assert!(rows.len() == 11 && rows.iter().all(|row| row.len() == 16));
+        assert!(rows.len() == 11 && rows.iter().all(|row| row.len() == rows[0].len()));
+        let mut masks = 0;
+        for row in &rows[1..] {
+            for what in row.last().unwrap().split(';') {
+                let name = row[0].strip_prefix("images/").unwrap();
+                assert!(dir.join("masks").join(what).join(name).is_file());
+                masks += 1;
+            }
+        }
+        let found: usize = entries(&dir.join("masks"))
+            .iter()
+            .map(|what| entries(&dir.join("masks").join(what)).len())
+            .sum();
+        assert_eq!(masks, found, "no mask that the table does not name");
+        let truths = fs::read_to_string(dir.join("truth.jsonl")).unwrap();
+        for (line, row) in truths.lines().zip(&rows[1..]) {
+            let truth: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(truth["image"], row[0]);
+        }
+        assert_eq!(truths.lines().count(), 10);
         assert!(rows[1..].iter().all(|row| dir.join(row[0]).is_file()));
         assert!(
             fs::read_to_string(dir.join("README.md"))
@@ -436,6 +543,9 @@ mod tests {
         let second = write_dataset(&dir, &small()).unwrap();
         assert_eq!((second.reused, &second.digest), (false, &first.digest));
         fs::remove_file(&picture).unwrap();
+        assert!(!write_dataset(&dir, &small()).unwrap().reused);
+        let mask = dir.join("masks/optic_cup");
+        fs::remove_file(mask.join(&entries(&mask)[0])).unwrap();
         assert!(!write_dataset(&dir, &small()).unwrap().reused);
         let other = write_dataset(&dir, &Config { seed: 1, ..small() }).unwrap();
         assert!(!other.reused && other.digest != first.digest);
@@ -471,6 +581,59 @@ mod tests {
             write_dataset(&ours, &small()),
             Err(Error::Foreign { .. })
         ));
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        fs::write(&file, b"x").unwrap();
+        let error = write_dataset(&file.join("s"), &small()).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        // A folder in the way of a file, found when the pictures are drawn already.
+        let dir = root.path().join("s");
+        let blocked = write_dataset_with(&dir, &small(), &mut |_| {
+            let partial = entries(root.path()).into_iter().find(|n| n.contains("partial"));
+            fs::create_dir(root.path().join(partial.unwrap()).join("README.md")).unwrap();
+        });
+        assert!(matches!(blocked, Err(Error::Io { .. })));
+        assert_eq!(entries(root.path()), ["file"], "no leftovers");
+        let mut told = Vec::new();
+        write_dataset_with(&dir, &small(), &mut |n| told.push(n)).unwrap();
+        assert_eq!(told, [10]);
+    }
+
+    #[test]
+    fn bytes_do_not_depend_on_threads() {
+        let root = tempfile::tempdir().unwrap();
+        let config = Config { patients: 40, ..small() };
+        let digests: Vec<_> = [1, 2, 3]
+            .iter()
+            .map(|&threads| {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
+                let dir = root.path().join(threads.to_string());
+                pool.install(|| write_dataset(&dir, &config).unwrap().digest)
+            })
+            .collect();
+        assert!(digests.iter().all(|d| d == &digests[0]));
+        let bytes = |n: &str| fs::read(root.path().join(n).join("labels.csv")).unwrap();
+        assert_eq!(bytes("1"), bytes("2"));
+    }
+
+    #[test]
+    fn without_masks_none_are_written_and_the_rest_is_the_same() {
+        let root = tempfile::tempdir().unwrap();
+        let (with, without) = (root.path().join("with"), root.path().join("without"));
+        write_dataset(&with, &small()).unwrap();
+        write_dataset(&without, &Config { masks: false, ..small() }).unwrap();
+        assert!(!without.join("masks").exists());
+        let truth = |dir: &Path| fs::read(dir.join("truth.jsonl")).unwrap();
+        assert_eq!(truth(&with), truth(&without));
+        let table = fs::read_to_string(without.join("labels.csv")).unwrap();
+        assert!(table.lines().skip(1).all(|line| line.ends_with(',')));
     }
 
     #[test]

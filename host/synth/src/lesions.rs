@@ -2,14 +2,18 @@
 //!
 //! Counts follow the ICDR scale in outline: microaneurysms alone (1); some haemorrhages and exudates (2); many in all
 //! quadrants (3); new vessels (4). Severities overlap, the faintest lesions lie near the noise, and grade 0 has drusen
-//! and specks, so that telling grades apart takes more than counting spots.
+//! and specks, so that telling grades apart takes more than counting spots. Edema is exact: level 2 where a hard exudate's
+//! centre lies within a third of a disc diameter of the fovea, level 1 where one lies within one, else 0.
 
 use crate::anatomy::Anatomy;
 use crate::cohort::Case;
 use crate::maths::{cos, lerp, sin};
 use crate::random::Random;
-use crate::truth::LesionKind;
+use crate::truth::{Lesion, LesionKind};
 use std::f64::consts::{PI, TAU};
+
+/// Edema reaches the centre up to this distance from the fovea, in disc diameters.
+pub const CENTRAL: f64 = 1.0 / 3.0;
 
 /// One lesion as drawn.
 #[derive(Debug, Clone)]
@@ -43,25 +47,30 @@ impl Mark {
 
 struct Placer<'a> {
     anatomy: &'a Anatomy,
+    arcade: &'a [(f64, f64)],
     random: Random,
     effect: f64,
+    edema: u8,
     marks: Vec<Mark>,
 }
 
-/// Places all lesions of a case.
-pub fn place(case: &Case, anatomy: &Anatomy) -> Vec<Mark> {
+/// Places all lesions of a case; `arcade` as the vessels give it.
+pub fn place(case: &Case, anatomy: &Anatomy, arcade: &[(f64, f64)]) -> Vec<Mark> {
     let mut random = case.stream(30);
     // How plainly lesions show differs from eye to eye, whatever the grade: severities then overlap in a picture.
-    let effect = case.effect * random.range(0.25, 1.0);
+    let effect = case.lesion_effect * random.range(0.35, 1.0);
     let mut placer = Placer {
         anatomy,
+        arcade,
         random,
         effect,
+        edema: case.labels.edema,
         marks: Vec::new(),
     };
     let level = case.within_grade;
     let many = |low: f64, high: f64| lerp(low, high, level);
-    match case.grade {
+    let edema = case.labels.edema > 0;
+    match case.labels.grade {
         0 => {}
         1 => {
             placer.microaneurysms(many(1.5, 8.0), 0.9);
@@ -69,31 +78,49 @@ pub fn place(case: &Case, anatomy: &Anatomy) -> Vec<Mark> {
         2 => {
             placer.microaneurysms(many(2.5, 12.0), 1.0);
             placer.haemorrhages(many(0.6, 7.0));
-            if level > 0.45 || case.edema {
-                placer.exudates(many(0.0, 2.2), case.edema);
+            if level > 0.45 || edema {
+                placer.exudates(many(0.0, 2.2));
             }
             placer.soft(many(0.0, 1.0));
         }
         3 => {
             placer.microaneurysms(many(8.0, 22.0), 1.0);
-            placer.haemorrhages(many(8.0, 26.0));
-            placer.exudates(many(1.0, 4.0), case.edema);
-            placer.soft(many(0.5, 4.0));
+            placer.haemorrhages(many(10.0, 28.0));
+            placer.exudates(many(1.0, 4.0));
+            placer.soft(many(0.8, 4.0));
         }
         _ => {
             placer.microaneurysms(many(6.0, 20.0), 1.0);
             placer.haemorrhages(many(6.0, 24.0));
-            placer.exudates(many(0.5, 4.0), case.edema);
+            placer.exudates(many(0.5, 4.0));
             placer.soft(many(0.0, 3.0));
-            placer.new_vessels(many(1.0, 3.5));
+            placer.new_vessels(many(1.0, 3.0));
         }
     }
-    if case.edema {
+    if edema {
         placer.macular_exudates();
     }
-    placer.drusen(case.age);
+    // Streams of their own: neither the grade nor the effect moves them.
+    placer.effect = 1.0;
+    placer.random = case.stream(31);
+    if case.drusen {
+        placer.drusen();
+    }
+    placer.random = case.stream(32);
     placer.specks();
     placer.marks
+}
+
+/// What is told of the marks, with the first and last pixels of each.
+pub fn told(marks: &[Mark], bounds: &[[u32; 4]]) -> Vec<Lesion> {
+    let lesion = |(mark, &[left, top, right, bottom]): (&Mark, &[u32; 4])| Lesion {
+        kind: mark.kind,
+        x: mark.x + 0.5,
+        y: mark.y + 0.5,
+        bounds: [left, top, right + 1, bottom + 1],
+        contrast: mark.strength,
+    };
+    marks.iter().zip(bounds).map(lesion).collect()
 }
 
 impl Placer<'_> {
@@ -125,6 +152,7 @@ impl Placer<'_> {
             && self.anatomy.disc_distance(x, y) > 1.35
     }
 
+    // `long` and `short` in the retina's unit.
     fn add(
         &mut self,
         kind: LesionKind,
@@ -134,189 +162,199 @@ impl Placer<'_> {
         strength: f64,
     ) {
         let outline = self.random.bits();
-        let r = self.anatomy.radius;
+        let unit = self.anatomy.unit;
         let strength = (strength * self.effect).clamp(0.0, 1.0);
         self.marks.push(Mark {
             kind,
             x,
             y,
-            long: long * r,
-            short: short * r,
+            long: long * unit,
+            short: short * unit,
             angle,
             strength,
             outline,
         });
     }
 
+    // A lesion of random slant whose short axis is `squeeze` of its long one at least.
+    fn blot(&mut self, kind: LesionKind, at: (f64, f64), r: f64, squeeze: f64, strength: f64) {
+        let short = r * self.random.range(squeeze, 1.0);
+        let angle = self.random.range(0.0, PI);
+        self.add(kind, at, (r, short), angle, strength);
+    }
+
     fn microaneurysms(&mut self, mean: f64, within: f64) {
         for _ in 0..self.number(mean).max(1) {
             if let Some(at) = self.site(0.85 * within, 0.15) {
                 let r = self.random.range(0.006, 0.0115);
-                let strength = self.random.range(0.28, 0.8);
+                let strength = self.random.range(0.32, 0.85);
                 self.add(LesionKind::Microaneurysm, at, (r, r), 0.0, strength);
             }
         }
     }
 
     fn haemorrhages(&mut self, mean: f64) {
+        let kind = LesionKind::Haemorrhage;
         for _ in 0..self.number(mean).max(1) {
             let Some(at) = self.site(0.9, 0.3) else {
                 continue;
             };
-            let strength = self.random.range(0.35, 0.9);
-            let r = self.random.range(0.011, 0.03);
-            if self.random.chance(0.35) {
-                // Flame: long along the nerve fibres, which leave the disc.
-                let (dx, dy) = (at.0 - self.anatomy.disc.0, at.1 - self.anatomy.disc.1);
-                let angle = direction(dx, dy);
-                self.add(
-                    LesionKind::Haemorrhage,
-                    at,
-                    (1.9 * r, 0.6 * r),
-                    angle,
-                    strength,
-                );
+            let strength = self.random.range(0.4, 0.95);
+            let shape = self.random.unit();
+            if shape < 0.4 {
+                let r = self.random.range(0.010, 0.015);
+                self.blot(kind, at, r, 0.8, strength);
+            } else if shape < 0.7 {
+                let r = self.random.range(0.018, 0.036);
+                self.blot(kind, at, r, 0.6, strength);
             } else {
-                let squeeze = self.random.range(0.7, 1.0);
-                let angle = self.random.range(0.0, PI);
-                self.add(
-                    LesionKind::Haemorrhage,
-                    at,
-                    (r, r * squeeze),
-                    angle,
-                    strength,
-                );
+                // Flame: long along the nerve fibres, which leave the disc.
+                let r = self.random.range(0.016, 0.034);
+                let (dx, dy) = (at.0 - self.anatomy.disc.0, at.1 - self.anatomy.disc.1);
+                let angle = direction(dx, dy) + self.random.range(-0.3, 0.3);
+                self.add(kind, at, (1.7 * r, 0.45 * r), angle, strength);
             }
         }
     }
 
-    fn exudates(&mut self, clusters: f64, edema: bool) {
+    // How close to the fovea a hard exudate may lie: exact by the level of edema.
+    fn exudate_limit(&self) -> f64 {
+        match self.edema {
+            0 => 1.05,
+            1 => CENTRAL + 0.03,
+            _ => 0.1,
+        }
+    }
+
+    // Clusters around the macula, where leaking vessels are.
+    fn exudates(&mut self, clusters: f64) {
+        let limit = self.exudate_limit();
         for _ in 0..self.number(clusters) {
-            // Clusters off the macula where there is no edema: its absence is exact.
-            let Some(centre) = self.site(0.7, if edema { 0.3 } else { 1.6 }) else {
+            let Some(centre) = self.site(0.62, limit + 0.25) else {
                 continue;
             };
-            self.cluster(centre, 0.10, if edema { 0.2 } else { 1.05 }, 9.0);
+            self.cluster(centre, 0.09, 9.0);
         }
     }
 
     fn macular_exudates(&mut self) {
-        let unit = 2.0 * self.anatomy.disc_radius;
+        let diameter = 2.0 * self.anatomy.disc_radius;
         let turn = self.random.range(0.0, TAU);
-        let distance = self.random.range(0.35, 0.75) * unit;
+        let distance = if self.edema == 2 {
+            self.random.range(0.16, 0.30)
+        } else {
+            self.random.range(0.5, 0.85)
+        };
         let centre = (
-            self.anatomy.fovea.0 + distance * cos(turn),
-            self.anatomy.fovea.1 + distance * sin(turn),
+            self.anatomy.fovea.0 + distance * diameter * cos(turn),
+            self.anatomy.fovea.1 + distance * diameter * sin(turn),
         );
-        self.cluster(centre, 0.06, 0.15, 6.0);
-        // At least one lies within one disc diameter whatever the draws above gave.
+        self.cluster(centre, 0.06, 8.0);
+        // At least one lies where the level says whatever the draws above gave.
         let r = self.random.range(0.006, 0.01);
-        let strength = self.random.range(0.4, 0.8);
+        let strength = self.random.range(0.45, 0.85);
         self.add(LesionKind::HardExudate, centre, (r, r), 0.0, strength);
     }
 
-    fn cluster(&mut self, centre: (f64, f64), spread: f64, off_macula: f64, mean: f64) {
-        let spread = spread * self.anatomy.radius * self.random.range(0.6, 1.2);
+    fn cluster(&mut self, centre: (f64, f64), spread: f64, mean: f64) {
+        let spread = spread * self.anatomy.unit * self.random.range(0.6, 1.2);
+        let limit = self.exudate_limit();
         let ring = self.random.chance(0.4);
         for _ in 0..self.number(mean) {
             let turn = self.random.range(0.0, TAU);
             let reach = spread
                 * if ring {
-                    self.random.range(0.8, 1.1)
+                    self.random.range(0.85, 1.1)
                 } else {
                     self.random.unit()
                 };
             let at = (centre.0 + reach * cos(turn), centre.1 + reach * sin(turn));
-            if self.fits(at.0, at.1) && self.anatomy.fovea_distance(at.0, at.1) > off_macula {
+            if self.fits(at.0, at.1) && self.anatomy.fovea_distance(at.0, at.1) > limit {
                 let r = self.random.range(0.005, 0.015);
-                let squeeze = self.random.range(0.6, 1.0);
-                let angle = self.random.range(0.0, PI);
-                let strength = self.random.range(0.3, 0.85);
-                self.add(
-                    LesionKind::HardExudate,
-                    at,
-                    (r, r * squeeze),
-                    angle,
-                    strength,
-                );
+                let strength = self.random.range(0.4, 0.95);
+                self.blot(LesionKind::HardExudate, at, r, 0.6, strength);
             }
         }
     }
 
+    // Beside the arcades, where the nerve fibres are thick.
     fn soft(&mut self, mean: f64) {
         for _ in 0..self.number(mean) {
-            if let Some(at) = self.site(0.75, 0.9) {
-                let r = self.random.range(0.028, 0.05);
-                let squeeze = self.random.range(0.6, 0.9);
-                let angle = self.random.range(0.0, PI);
-                let strength = self.random.range(0.25, 0.6);
-                self.add(
-                    LesionKind::SoftExudate,
-                    at,
-                    (r, r * squeeze),
-                    angle,
-                    strength,
-                );
+            if let Some(at) = self.beside_arcade(0.05, 0.14, 0.9) {
+                let r = self.random.range(0.026, 0.05);
+                let strength = self.random.range(0.3, 0.7);
+                self.blot(LesionKind::SoftExudate, at, r, 0.6, strength);
             }
         }
+    }
+
+    // A place between `near` and `far` units off the arcades.
+    fn beside_arcade(&mut self, near: f64, far: f64, off_macula: f64) -> Option<(f64, f64)> {
+        for _ in 0..40 {
+            let last = self.arcade.len().checked_sub(1)? as u32;
+            let (x, y) = self.arcade[self.random.count(0, last) as usize];
+            let turn = self.random.range(0.0, TAU);
+            let reach = self.anatomy.unit * self.random.range(near, far);
+            let at = (x + reach * cos(turn), y + reach * sin(turn));
+            let clear = self.anatomy.fovea_distance(at.0, at.1) > off_macula;
+            if clear && self.fits(at.0, at.1) {
+                return Some(at);
+            }
+        }
+        None
     }
 
     fn new_vessels(&mut self, mean: f64) {
         for _ in 0..self.number(mean).max(1) {
-            let at = if self.random.chance(0.35) {
+            let away = if self.random.chance(0.6) {
+                self.beside_arcade(0.0, 0.05, 1.0)
+            } else {
+                None
+            };
+            let at = away.unwrap_or_else(|| {
                 let turn = self.random.range(0.0, TAU);
                 let reach = self.anatomy.disc_radius * self.random.range(0.7, 1.1);
                 (
                     self.anatomy.disc.0 + reach * cos(turn),
                     self.anatomy.disc.1 + reach * sin(turn),
                 )
-            } else {
-                match self.site(0.75, 1.5) {
-                    Some(at) => at,
-                    None => continue,
-                }
-            };
+            });
             let r = self.random.range(0.07, 0.13);
-            let strength = self.random.range(0.35, 0.75);
+            let strength = self.random.range(0.5, 0.9);
             self.add(LesionKind::Neovascularisation, at, (r, r), 0.0, strength);
         }
     }
 
-    fn drusen(&mut self, age: u32) {
-        let chance = ((f64::from(age) - 40.0) / 70.0).clamp(0.03, 0.6);
-        if !self.random.chance(chance) {
-            return;
-        }
-        for _ in 0..self.random.count(2, 14) {
+    fn drusen(&mut self) {
+        // One at least, within the arcades.
+        let mut left = self.random.count(3, 22);
+        let (spread, faint) = (self.random.range(0.5, 1.3), self.random.range(0.5, 1.0));
+        for _ in 0..200 {
             let turn = self.random.range(0.0, TAU);
-            let reach = 2.0 * self.anatomy.disc_radius * self.random.range(0.1, 1.3);
+            let reach = 2.0 * self.anatomy.disc_radius * self.random.range(0.1, spread);
             let at = (
                 self.anatomy.fovea.0 + reach * cos(turn),
                 self.anatomy.fovea.1 + reach * sin(turn),
             );
+            let r = self.random.range(0.006, 0.017);
+            let strength = faint * self.random.range(0.3, 0.75);
             if self.fits(at.0, at.1) {
-                let r = self.random.range(0.006, 0.014);
-                let strength = self.random.range(0.10, 0.45);
-                self.marks_push_unscaled(LesionKind::Drusen, at, r, strength);
+                self.add(LesionKind::Drusen, at, (r, r), 0.0, strength);
+                left -= 1;
+            }
+            if left == 0 {
+                return;
             }
         }
     }
 
     fn specks(&mut self) {
-        for _ in 0..self.random.count(0, 6) {
+        for _ in 0..self.random.count(0, 5) {
             if let Some(at) = self.site(0.9, 0.2) {
-                let r = self.random.range(0.005, 0.013);
-                let strength = self.random.range(0.15, 0.6);
-                self.marks_push_unscaled(LesionKind::Speck, at, r, strength);
+                let r = self.random.range(0.005, 0.012);
+                let strength = self.random.range(0.15, 0.5);
+                self.add(LesionKind::Speck, at, (r, r), 0.0, strength);
             }
-        }
-    }
-
-    // What is no sign of disease keeps its contrast whatever the effect size.
-    fn marks_push_unscaled(&mut self, kind: LesionKind, at: (f64, f64), r: f64, strength: f64) {
-        self.add(kind, at, (r, r), 0.0, strength);
-        if let Some(mark) = self.marks.last_mut() {
-            mark.strength = strength;
         }
     }
 }
@@ -343,26 +381,34 @@ mod tests {
 
     #[test]
     fn lesions_follow_the_grade_and_edema_is_exact() {
+        let preset = |name| crate::Camera::preset(name).unwrap();
         let config = Config {
             patients: 200,
+            cameras: crate::Camera::PRESETS.map(preset).to_vec(),
             ..Config::default()
         };
         for index in 0..config.images() {
             let case = cohort::case(&config, index);
             let anatomy = Anatomy::draw(&config, &case);
-            let marks = place(&case, &anatomy);
+            let arcade = crate::vessels::draw(&case, &anatomy).arcade;
+            let marks = place(&case, &anatomy, &arcade);
             let has = |kind| marks.iter().any(|m| m.kind == kind);
-            assert_eq!(
-                has(LesionKind::Microaneurysm),
-                case.grade >= 1,
-                "eye {index}"
-            );
-            assert_eq!(has(LesionKind::Haemorrhage), case.grade >= 2);
-            assert_eq!(has(LesionKind::Neovascularisation), case.grade >= 4);
-            let near = marks.iter().any(|m| {
-                m.kind == LesionKind::HardExudate && anatomy.fovea_distance(m.x, m.y) <= 1.0
-            });
-            assert_eq!(near, case.edema, "eye {index}");
+            let grade = case.labels.grade;
+            assert_eq!(has(LesionKind::Microaneurysm), grade >= 1, "eye {index}");
+            assert_eq!(has(LesionKind::Haemorrhage), grade >= 2);
+            assert_eq!(has(LesionKind::Neovascularisation), grade >= 4);
+            assert_eq!(has(LesionKind::Drusen), case.drusen);
+            let nearest = marks
+                .iter()
+                .filter(|m| m.kind == LesionKind::HardExudate)
+                .map(|m| anatomy.fovea_distance(m.x, m.y))
+                .fold(f64::MAX, f64::min);
+            let level = match nearest {
+                d if d <= CENTRAL => 2,
+                d if d <= 1.0 => 1,
+                _ => 0,
+            };
+            assert_eq!(level, case.labels.edema, "eye {index}");
             for mark in &marks {
                 assert!(
                     (0.0..=1.0).contains(&mark.strength)

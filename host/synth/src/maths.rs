@@ -51,6 +51,42 @@ pub fn exp(x: f64) -> f64 {
     series * f64::from_bits(((1023 + k as i64) as u64) << 52)
 }
 
+/// The standard normal distribution's probability below `x`: Marsaglia's series, absolute error below 1e-14.
+pub fn normal_cdf(x: f64) -> f64 {
+    if x.abs() > 8.0 {
+        return if x > 0.0 { 1.0 } else { 0.0 };
+    }
+    let (mut term, mut sum, mut n) = (x, x, 1.0);
+    while term.abs() > 1e-17 * sum.abs() && n < 400.0 {
+        n += 2.0;
+        term *= x * x / n;
+        sum += term;
+    }
+    0.5 + sum * exp(-0.5 * x * x) * 0.398_942_280_401_432_7
+}
+
+/// The inverse of [`normal_cdf`] for probabilities from 1e-12 to 1 - 1e-12, beyond which it is clamped.
+pub fn normal_quantile(p: f64) -> f64 {
+    let p = p.clamp(1e-12, 1.0 - 1e-12);
+    let (mut low, mut high) = (-7.2, 7.2);
+    for _ in 0..12 {
+        let mid = 0.5 * (low + high);
+        if normal_cdf(mid) < p {
+            low = mid;
+        } else {
+            high = mid;
+        }
+    }
+    // Newton from within 0.002 of the root.
+    let mut x = 0.5 * (low + high);
+    for _ in 0..3 {
+        let density = exp(-0.5 * x * x) * 0.398_942_280_401_432_7;
+        x -= (normal_cdf(x) - p) / density;
+        x = x.clamp(low, high);
+    }
+    x
+}
+
 /// 0 below `low`, 1 above `high`, a smooth cubic between.
 pub fn smoothstep(low: f64, high: f64, x: f64) -> f64 {
     let t = ((x - low) / (high - low)).clamp(0.0, 1.0);
@@ -89,6 +125,17 @@ mod tests {
             assert!((cos(x) - x.cos()).abs() < 1e-12, "cos {x}");
             assert!((exp(x) / x.exp() - 1.0).abs() < 1e-12, "exp {x}");
         }
+        // Reference: scipy.stats.norm.
+        for (x, p) in [
+            (0.0, 0.5),
+            (1.0, 0.841_344_746_068_542_9),
+            (-1.959_963_984_540_054, 0.025),
+            (4.5, 0.999_996_602_326_875_3),
+        ] {
+            assert!((normal_cdf(x) - p).abs() < 1e-14, "cdf {x}");
+            assert!((normal_quantile(p) - x).abs() < 1e-10, "quantile {p}");
+        }
+        assert!(normal_quantile(0.0) < -6.9 && normal_quantile(1.0) > 6.9);
         assert_eq!(exp(-1e9), 0.0);
         assert!(exp(1e9).is_finite());
         assert_eq!(

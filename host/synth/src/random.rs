@@ -62,21 +62,19 @@ impl Random {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 
-    /// Bell-shaped noise for pixels, mean 0, variance 1, within [-3.5, 3.5]: the sum of four 16-bit uniforms out of one draw.
-    pub fn grain(&mut self) -> f64 {
+    /// Noise of one pixel in two draws, each value of mean 0 and variance 1: one for all channels, bell-shaped within
+    /// [-3.5, 3.5] (the sum of four 16-bit uniforms), and one for each channel, uniform.
+    pub fn pixel(&mut self) -> (f32, [f32; 3]) {
         let bits = self.bits();
         let sum =
             (bits & 0xFFFF) + ((bits >> 16) & 0xFFFF) + ((bits >> 32) & 0xFFFF) + (bits >> 48);
-        (sum as f64 * (1.0 / 65_535.0) - 2.0) * 1.732_050_807_568_877_2
-    }
-
-    /// A permutation of `0..n`, Fisher-Yates.
-    pub fn permutation(&mut self, n: u32) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..n).collect();
-        for i in (1..n).rev() {
-            order.swap(i as usize, self.count(0, i) as usize);
-        }
-        order
+        let common = (sum as f32 * (1.0 / 65_535.0) - 2.0) * 1.732_050_8;
+        let bits = self.bits();
+        let uniform = |k: u32| {
+            let part = (bits >> (21 * k)) & 0x1F_FFFF;
+            (part as f32 * (2.0 / 2_097_151.0) - 1.0) * 1.732_050_8
+        };
+        (common, [uniform(0), uniform(1), uniform(2)])
     }
 }
 
@@ -103,14 +101,19 @@ mod tests {
             mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05,
             "{mean} {variance}"
         );
-        let grains: Vec<f64> = (0..n).map(|_| random.grain()).collect();
-        let variance = grains.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
-        assert!((variance - 1.0).abs() < 0.03, "{variance}");
+        let pixels: Vec<_> = (0..n).map(|_| random.pixel()).collect();
+        for c in 0..3 {
+            let moment = |f: &dyn Fn(&(f32, [f32; 3])) -> f32| {
+                pixels.iter().map(|p| f64::from(f(p))).sum::<f64>() / f64::from(n)
+            };
+            assert!((moment(&|p| p.0 * p.0) - 1.0).abs() < 0.03);
+            assert!(moment(&|p| p.1[c]).abs() < 0.03);
+            assert!((moment(&|p| p.1[c] * p.1[c]) - 1.0).abs() < 0.03);
+            assert!(moment(&|p| p.1[c] * p.0).abs() < 0.03);
+            assert!(moment(&|p| p.1[c] * p.1[(c + 1) % 3]).abs() < 0.03);
+        }
         let counts: Vec<u32> = (0..1000).map(|_| random.count(3, 5)).collect();
         assert!((3..=5).all(|k| counts.contains(&k)) && counts.iter().all(|k| (3..=5).contains(k)));
-        let mut order = random.permutation(50);
-        order.sort_unstable();
-        assert!(order.iter().enumerate().all(|(i, &k)| i as u32 == k));
     }
 
     #[test]

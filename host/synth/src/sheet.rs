@@ -1,4 +1,4 @@
-//! Many pictures on one sheet, and PNG bytes. Knows nothing of files.
+//! Many pictures on one sheet. Knows nothing of files.
 
 use crate::truth::Eye;
 
@@ -64,19 +64,6 @@ pub fn contact_sheet(eyes: &[Eye], columns: u32, shrink: u32) -> Picture {
     }
 }
 
-/// Encodes as PNG, 8-bit RGB, quickly rather than small.
-pub fn encode_png(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_compression(png::Compression::Fast);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(rgb)?;
-    writer.finish()?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,23 +85,5 @@ mod tests {
         // Centres are lit, the sixth cell is empty.
         assert!(pixel(16, 16) > 60 && pixel(48, 48) > 60 && pixel(80, 48) == 0);
         assert_eq!(contact_sheet(&[], 3, 1).rgb.len(), 0);
-    }
-
-    #[test]
-    fn png_holds_the_pixels() {
-        let eye = generate(
-            &Config {
-                size: 64,
-                ..Config::default()
-            },
-            0,
-        );
-        let bytes = encode_png(64, 64, &eye.rgb).unwrap();
-        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
-            .read_info()
-            .unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-        reader.next_frame(&mut pixels).unwrap();
-        assert_eq!(pixels, eye.rgb);
     }
 }
