@@ -56,6 +56,40 @@ pub enum MetricError {
     /// A bootstrap without resamples.
     #[error("Nothing to resample: expected at least 1 resample, found 0")]
     NoResamples,
+    /// Resampled series of unequal length.
+    #[error("Series cannot be combined: expected {expected} resamples, found {found}")]
+    ResampleCount {
+        /// Resamples of the first series.
+        expected: u32,
+        /// Resamples of the offending series.
+        found: u32,
+    },
+    /// A unit number beyond the number of units.
+    #[error("Unit of row {row} is out of range: expected a number below {count}, found {found}")]
+    UnitNumber {
+        /// Zero-based row.
+        row: usize,
+        /// Number of units.
+        count: u32,
+        /// The number as given.
+        found: u32,
+    },
+    /// A permutation test without permutations.
+    #[error("Nothing to permute: expected at least 1 permutation, found 0")]
+    NoPermutations,
+    /// A metric that cannot be standardised by strata.
+    #[error(
+        "Metric `{metric}` cannot be standardised: expected a share of rows, found another form"
+    )]
+    NotAShare {
+        /// Id of the metric.
+        metric: &'static str,
+    },
+    /// A ranking by a metric of which neither more nor less is better.
+    #[error(
+        "Nothing can be ranked: expected a metric with a better direction, found a neutral one"
+    )]
+    NoDirection,
     /// A prior or a training split with one class only.
     #[error(
         "Training prior is degenerate: expected positives and negatives, found {positives} and {negatives}"
@@ -100,6 +134,12 @@ impl MetricError {
             Self::NotAProbability { .. } => Some(
                 "rank metrics take any finite score; only calibration needs probabilities".into(),
             ),
+            Self::ResampleCount { .. } => {
+                Some("draw every test set with the same number of resamples".into())
+            }
+            Self::NotAShare { .. } => {
+                Some("standardise accuracy and the rates; AUROC compares rows across strata".into())
+            }
             _ => None,
         }
     }

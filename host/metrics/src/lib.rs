@@ -16,31 +16,51 @@
 #![deny(unsafe_code)]
 
 mod bootstrap;
+mod correlation;
+mod domain;
 mod error;
+mod gap;
 mod location;
 mod metric;
 mod multiple;
 mod overall;
 mod random;
+mod rank;
 mod ranking;
+mod recalibration;
 mod registry;
 mod score;
 mod scored;
+mod series;
+mod subgroup;
 mod tally;
 mod value;
 
 pub use bootstrap::{
-    Delta, Estimate, Interval, MeanEstimate, Plan, Resamples, Units, bootstrap, bootstrap_mean,
-    paired_bootstrap, resample, two_sided_p,
+    Delta, Estimate, GroupedResamples, Interval, MeanEstimate, Plan, Resamples, Units, bootstrap,
+    bootstrap_mean, paired_bootstrap, resample, resample_with_groups, two_sided_p,
 };
+pub use correlation::{Correlation, correlate};
+pub use domain::{Domain, DomainSummary};
 pub use error::MetricError;
+pub use gap::{
+    EqualizedOdds, Gap, Gaps, Null, Nulls, Shuffled, StandardisedGap, gap_nulls, gaps, gaps_from,
+    standardised_gaps,
+};
 pub use location::{BoundingBox, POINT_TOLERANCE, point_hit};
 pub use metric::ece::{BINS, Bin, reliability_bins};
 pub use multiple::{Family, benjamini_hochberg};
 pub use overall::{Axis, overall};
+pub use random::seed_for;
+pub use rank::{Rank, mid_ranks, rank_series};
 pub use ranking::{Ranking, ranking_score};
-pub use registry::{Direction, METRICS, MetricSpec, evaluate_all, metric, metrics};
+pub use recalibration::{Recalibration, SCORE_CLIP, recalibrate};
+pub use registry::{
+    Direction, Input, METRICS, MetricSpec, Role, evaluate_all, metric, metrics, metrics_of,
+};
 pub use score::{prior_shifted, shortest_decimal, shortest_decimals};
 pub use scored::Scored;
+pub use series::{Series, SeriesEstimate};
+pub use subgroup::{GroupCount, GroupRule, Skip, above, group_counts, median};
 pub use tally::{Confusion, Group, Tally};
 pub use value::{MetricValue, Missing, NO_POSITIVES};

@@ -15,6 +15,15 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// A seed for something named, such as a test set, under a common seed: draws of different names are independent.
+pub fn seed_for(seed: u64, name: &str) -> u64 {
+    // FNV-1a over the bytes, then mixed with the seed.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    mix(mix(seed.wrapping_add(GOLDEN_GAMMA)) ^ hash)
+}
+
 /// The numbers of one resample.
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
@@ -95,6 +104,13 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 2500);
+    }
+
+    #[test]
+    fn names_have_seeds_of_their_own() {
+        assert_eq!(seed_for(13, "brset"), seed_for(13, "brset"));
+        assert_ne!(seed_for(13, "brset"), seed_for(13, "mbrset"));
+        assert_ne!(seed_for(13, "brset"), seed_for(14, "brset"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::scored::Scored;
-use crate::tally::Tally;
+use crate::tally::{Confusion, Tally};
 use crate::value::MetricValue;
 
 /// Which way is better.
@@ -15,6 +15,34 @@ pub enum Direction {
     HigherIsBetter,
     /// Smaller values are better.
     LowerIsBetter,
+    /// 1 is best.
+    NearerOne,
+    /// 0 is best.
+    NearerZero,
+    /// Neither way is better: the metric describes.
+    Neutral,
+}
+
+/// Where a metric belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A cell's main table.
+    Headline,
+    /// A cell's calibration, in detail.
+    Calibration,
+    /// A share or a mean that gaps between groups are made of. Not listed by [`metrics`]: see [`metrics_of`].
+    Rate,
+}
+
+/// What a metric looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// [`Tally::confusion`] alone. Resampling then leaves the score groups as they were.
+    Decisions,
+    /// The score groups too.
+    Scores,
 }
 
 /// One metric of a cell.
@@ -30,6 +58,13 @@ pub struct MetricSpec {
     pub direction: Direction,
     /// Whether the paper reports it; the others belong to the corrected track alone.
     pub as_published: bool,
+    /// Where it belongs.
+    pub role: Role,
+    /// What it looks at. A metric that declares [`Input::Decisions`] must not look at scores.
+    pub input: Input,
+    /// Numerator and denominator, where the metric is a share of rows whose denominator (all rows, the positive or the
+    /// negative ones) does not depend on decisions. Only these can be standardised by strata.
+    pub share: Option<fn(&Confusion) -> (u64, u64)>,
     /// The formula, on integer counts. Must not depend on groups without rows, which resamples contain.
     pub from_tally: fn(&Tally) -> MetricValue,
 }
@@ -45,15 +80,18 @@ impl MetricSpec {
 ///
 /// ```
 /// #![forbid(unsafe_code)]
-/// use focus_metrics::{Direction, METRICS, MetricSpec, MetricValue, Tally, metric};
+/// use focus_metrics::{Direction, Input, METRICS, MetricSpec, MetricValue, Role, Tally, metric};
 ///
 /// #[linkme::distributed_slice(METRICS)]
 /// static PREVALENCE: MetricSpec = MetricSpec {
 ///     id: "prevalence",
 ///     title: "Prevalence",
-///     order: 200,
-///     direction: Direction::HigherIsBetter,
+///     order: 300,
+///     direction: Direction::Neutral,
 ///     as_published: false,
+///     role: Role::Rate,
+///     input: Input::Decisions,
+///     share: Some(|counts| (counts.positives(), counts.rows())),
 ///     from_tally: |tally| {
 ///         let counts = tally.confusion();
 ///         MetricValue::ratio_or_flag(counts.positives(), counts.rows())
@@ -61,7 +99,7 @@ impl MetricSpec {
 /// };
 ///
 /// fn main() {
-///     assert_eq!(metric("prevalence").map(|spec| spec.order), Some(200));
+///     assert_eq!(metric("prevalence").map(|spec| spec.order), Some(300));
 /// }
 /// ```
 #[linkme::distributed_slice]
@@ -81,19 +119,28 @@ macro_rules! register {
 }
 pub(crate) use register;
 
-/// Every metric, by `order` and then `id`, whatever order the linker chose.
+/// The metrics of a cell, headline and calibration, by `order` and then `id`, whatever order the linker chose.
 pub fn metrics() -> Vec<&'static MetricSpec> {
-    let mut all: Vec<_> = METRICS.iter().collect();
-    all.sort_by_key(|spec| (spec.order, spec.id));
-    all
+    listed(|spec| spec.role != Role::Rate)
 }
 
-/// The metric with this id.
+/// The metrics with this role, in the same order.
+pub fn metrics_of(role: Role) -> Vec<&'static MetricSpec> {
+    listed(|spec| spec.role == role)
+}
+
+fn listed(keep: impl Fn(&MetricSpec) -> bool) -> Vec<&'static MetricSpec> {
+    let mut listed: Vec<_> = METRICS.iter().filter(|spec| keep(spec)).collect();
+    listed.sort_by_key(|spec| (spec.order, spec.id));
+    listed
+}
+
+/// The metric with this id, whatever its role.
 pub fn metric(id: &str) -> Option<&'static MetricSpec> {
     METRICS.iter().find(|spec| spec.id == id)
 }
 
-/// All metrics of these rows, in the order of [`metrics`].
+/// All metrics of a cell with these rows, in the order of [`metrics`].
 pub fn evaluate_all(rows: &Scored<'_>) -> Vec<(&'static MetricSpec, MetricValue)> {
     metrics()
         .into_iter()
@@ -107,7 +154,7 @@ mod tests {
 
     #[test]
     fn ids_are_unique_and_sorted_by_order() {
-        let all = metrics();
+        let all = listed(|_| true);
         let mut ids: Vec<_> = all.iter().map(|spec| spec.id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -136,5 +183,29 @@ mod tests {
         );
         assert!(!metric("brier").expect("registered").as_published);
         assert!(metric("auc").is_none());
+    }
+
+    #[test]
+    fn rates_are_found_but_not_listed_among_a_cells_metrics() {
+        let ids = |specs: Vec<&MetricSpec>| specs.iter().map(|spec| spec.id).collect::<Vec<_>>();
+        assert_eq!(
+            ids(metrics_of(Role::Rate)),
+            [
+                "positive_rate",
+                "true_positive_rate",
+                "false_positive_rate",
+                "specificity",
+                "mean_score"
+            ]
+        );
+        assert_eq!(
+            ids(metrics_of(Role::Calibration)),
+            ["ece_debiased", "calibration_slope", "calibration_intercept"]
+        );
+        assert!(metrics().iter().all(|spec| spec.role != Role::Rate));
+        assert_eq!(
+            metric("positive_rate").map(|spec| spec.role),
+            Some(Role::Rate)
+        );
     }
 }

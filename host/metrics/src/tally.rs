@@ -84,9 +84,58 @@ impl Tally {
         }
     }
 
+    /// Makes this the rows of `whole` that are not in `part`; all three have the same score groups.
+    pub(crate) fn fill_rest(&mut self, whole: &Self, part: &Self) {
+        let (whole_counts, part_counts) = (&whole.confusion, &part.confusion);
+        self.confusion = Confusion {
+            true_positive: whole_counts.true_positive - part_counts.true_positive,
+            false_positive: whole_counts.false_positive - part_counts.false_positive,
+            false_negative: whole_counts.false_negative - part_counts.false_negative,
+            true_negative: whole_counts.true_negative - part_counts.true_negative,
+        };
+        let groups = self.groups.iter_mut().flatten();
+        for ((own, whole), part) in groups
+            .zip(whole.groups.iter().flatten())
+            .zip(part.groups.iter().flatten())
+        {
+            own.positives = whole.positives - part.positives;
+            own.negatives = whole.negatives - part.negatives;
+        }
+    }
+
     /// Decisions against truth.
     pub fn confusion(&self) -> &Confusion {
         &self.confusion
+    }
+
+    /// These rows with their scores moved to the prior of a training split, as [`crate::prior_shifted`] does it; every
+    /// metric of the result is prior-corrected, `ece` and `brier` above all. To resample it, make the shifted scores an
+    /// arm of their own ([`crate::prior_shifted`], then [`crate::Scored::new`]) beside the unshifted one.
+    ///
+    /// # Errors
+    /// [`Missing::Empty`], [`Missing::NoScores`], [`Missing::ScoreOutOfRange`], and [`Missing::TrainingOneClass`] when
+    /// `positives` or `negatives` of the training split is 0.
+    pub fn prior_shifted(&self, positives: u64, negatives: u64) -> Result<Self, Missing> {
+        let groups = self.scored_groups()?;
+        probabilities(groups)?;
+        let scores: Vec<f64> = groups.iter().map(|group| group.score).collect();
+        let shifted = crate::score::prior_shifted(&scores, positives, negatives)
+            .map_err(|_| Missing::TrainingOneClass)?;
+        let mut merged: Vec<Group> = Vec::with_capacity(groups.len());
+        for (group, score) in groups.iter().zip(shifted) {
+            match merged.last_mut() {
+                // The shift never swaps two scores, but rounding can make neighbours equal.
+                Some(last) if last.score == score => {
+                    last.positives += group.positives;
+                    last.negatives += group.negatives;
+                }
+                _ => merged.push(Group { score, ..*group }),
+            }
+        }
+        Ok(Self {
+            confusion: self.confusion,
+            groups: Some(merged),
+        })
     }
 
     /// The score groups in ascending order, for metrics that need no second class.
@@ -215,6 +264,23 @@ mod tests {
         assert_eq!(groups.len(), 2);
         assert_eq!((groups[1].positives, groups[1].negatives), (1, 1));
         assert_eq!(tally.confusion().false_positive, 1);
+    }
+
+    #[test]
+    fn shifting_groups_is_shifting_rows() {
+        let (labels, scores) = (
+            [true, false, true, false],
+            [0.5, 0.1, 1.0, 0.1 + f64::EPSILON / 16.0],
+        );
+        let tally = Tally::of_rows(&labels, &labels, Some(&scores));
+        let rows = crate::score::prior_shifted(&scores, 3, 9).unwrap();
+        assert_eq!(
+            tally.prior_shifted(3, 9),
+            Ok(Tally::of_rows(&labels, &labels, Some(&rows)))
+        );
+        assert_eq!(tally.prior_shifted(0, 9), Err(Missing::TrainingOneClass));
+        let outside = Tally::of_rows(&[true], &[true], Some(&[1.5]));
+        assert_eq!(outside.prior_shifted(3, 9), Err(Missing::ScoreOutOfRange));
     }
 
     #[test]

@@ -19,17 +19,48 @@ pub enum Missing {
     OneClass,
     /// A score lies outside [0, 1], so it is no probability. Ranks are unaffected.
     ScoreOutOfRange,
+    /// No row is positive.
+    NoPositives,
+    /// No row is negative.
+    NoNegatives,
+    /// All scores are the same, so no line can be fitted to them.
+    ConstantScores,
+    /// A threshold separates the classes, so that the fitted slope would be infinite.
+    Separated,
+    /// The fit did not reach its maximum within its limit of steps.
+    NotConverged,
+    /// The training split behind a prior correction has one class.
+    TrainingOneClass,
+    /// Fewer points than the statistic needs.
+    TooFewPoints,
+    /// All points have the same coordinate.
+    Constant,
+    /// A coordinate is NaN or infinite.
+    NotFinite,
 }
+
+/// All reasons, for tables of names.
+const REASONS: [(Missing, &str); 13] = [
+    (Missing::Empty, "empty"),
+    (Missing::NoScores, "no_scores"),
+    (Missing::OneClass, "one_class"),
+    (Missing::ScoreOutOfRange, "score_out_of_range"),
+    (Missing::NoPositives, "no_positives"),
+    (Missing::NoNegatives, "no_negatives"),
+    (Missing::ConstantScores, "constant_scores"),
+    (Missing::Separated, "separated"),
+    (Missing::NotConverged, "not_converged"),
+    (Missing::TrainingOneClass, "training_one_class"),
+    (Missing::TooFewPoints, "too_few_points"),
+    (Missing::Constant, "constant"),
+    (Missing::NotFinite, "not_finite"),
+];
 
 impl Missing {
     /// Stable name, as stored and printed.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::NoScores => "no_scores",
-            Self::OneClass => "one_class",
-            Self::ScoreOutOfRange => "score_out_of_range",
-        }
+        let found = REASONS.iter().find(|(reason, _)| *reason == self);
+        found.expect("every reason is in the table").1
     }
 }
 
@@ -62,6 +93,15 @@ impl MetricValue {
                 value: 0.0,
                 flag: Some(NO_POSITIVES),
             }
+        } else {
+            Self::plain(numerator as f64 / denominator as f64)
+        }
+    }
+
+    /// A share of rows as (numerator, denominator), or `otherwise` where the denominator is empty.
+    pub fn share((numerator, denominator): (u64, u64), otherwise: Missing) -> Self {
+        if denominator == 0 {
+            Self::Missing(otherwise)
         } else {
             Self::plain(numerator as f64 / denominator as f64)
         }
@@ -107,13 +147,9 @@ mod tests {
 
     #[test]
     fn names_equal_their_serialised_form() {
-        for reason in [
-            Missing::Empty,
-            Missing::NoScores,
-            Missing::OneClass,
-            Missing::ScoreOutOfRange,
-        ] {
-            assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
+        for (reason, name) in REASONS {
+            assert_eq!(serde_json::to_value(reason).unwrap(), name);
+            assert_eq!(reason.name(), name);
         }
     }
 

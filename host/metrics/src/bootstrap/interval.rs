@@ -25,7 +25,8 @@ impl Interval {
     }
 }
 
-fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+/// The quantile at `share` of ascending values, with linear interpolation; none without values.
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = last as f64 * share;
     let below = (position as usize).min(last);

@@ -1,75 +1,74 @@
-//! Rows of one or several arms in an order that follows from their content, ready to be weighted. Owns the canonical
-//! order. It must not know random numbers or metrics.
+//! Which unit each row belongs to, numbered in an order that follows from content. Owns the canonical order. It must not
+//! know random numbers or metrics.
 
 use crate::bootstrap::Units;
 use crate::error::MetricError;
 use crate::scored::Scored;
-use crate::tally::{Tally, key};
+use crate::tally::key;
 
-/// One arm's rows in canonical order.
-pub(crate) struct Arm {
-    /// Index of the confusion cell: 2 label + decision.
-    pub(crate) cell: Vec<u8>,
-    /// Index of the row's score group; empty without scores.
-    pub(crate) group: Vec<u32>,
-    /// The arm's tally, whose group scores a resample's tally shares.
-    pub(crate) tally: Tally,
-}
-
-/// All arms, and where each unit's rows lie.
-pub(crate) struct Layout {
-    /// Unit u owns rows `offsets[u]..offsets[u + 1]`; none when every row is its own unit.
-    pub(crate) offsets: Option<Vec<u32>>,
+/// Each row's unit.
+pub(crate) struct Arrangement {
     /// Number of units, at least 1.
-    pub(crate) units: usize,
-    pub(crate) arms: Vec<Arm>,
+    pub(crate) count: usize,
+    /// Unit of each row, in the order of the rows given.
+    pub(crate) unit: Vec<u32>,
 }
 
-impl Layout {
-    pub(crate) fn new(arms: &[&Scored<'_>], units: Units<'_>) -> Result<Self, MetricError> {
-        let labels = arms.first().map_or(&[][..], |arm| arm.labels());
-        if labels.is_empty() {
-            return Err(MetricError::NoRows);
+/// Numbers the units of these rows. `columns` are further properties of rows (subgroups, strata), which break ties only:
+/// rows that the arms cannot tell apart may still differ in them.
+pub(crate) fn arrange(
+    arms: &[&Scored<'_>],
+    columns: &[Vec<u32>],
+    units: Units<'_>,
+) -> Result<Arrangement, MetricError> {
+    let labels = arms.first().map_or(&[][..], |arm| arm.labels());
+    if labels.is_empty() {
+        return Err(MetricError::NoRows);
+    }
+    for arm in arms {
+        same_labels(labels, arm.labels())?;
+    }
+    match units {
+        Units::Images => Ok(rows_by_content(&Contents::new(arms, columns))),
+        Units::Patients(patients) => {
+            same_length("patients", labels.len(), patients.len())?;
+            Ok(patients_by_content(&Contents::new(arms, columns), patients))
         }
-        for arm in arms {
-            same_labels(labels, arm.labels())?;
-        }
-        let (order, offsets) = match units {
-            Units::Images => (rows_by_content(arms), None),
-            Units::Patients(patients) => {
-                if patients.len() != labels.len() {
-                    let (expected, found) = (labels.len(), patients.len());
-                    return Err(MetricError::Length {
-                        column: "patients",
-                        expected,
-                        found,
-                    });
-                }
-                let (order, offsets) = patients_by_content(arms, patients);
-                (order, Some(offsets))
+        Units::Numbered { count, of_row } => {
+            same_length("units", labels.len(), of_row.len())?;
+            match of_row.iter().position(|&unit| unit >= count) {
+                Some(row) => Err(MetricError::UnitNumber {
+                    row,
+                    count,
+                    found: of_row[row],
+                }),
+                None => Ok(Arrangement {
+                    count: count as usize,
+                    unit: of_row.to_vec(),
+                }),
             }
-        };
-        let units = offsets
-            .as_ref()
-            .map_or(order.len(), |offsets| offsets.len() - 1);
-        let arms = arms.iter().map(|arm| arrange(arm, &order)).collect();
-        Ok(Self {
-            offsets,
-            units,
-            arms,
+        }
+    }
+}
+
+pub(crate) fn same_length(
+    column: &'static str,
+    expected: usize,
+    found: usize,
+) -> Result<(), MetricError> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(MetricError::Length {
+            column,
+            expected,
+            found,
         })
     }
 }
 
 fn same_labels(expected: &[bool], found: &[bool]) -> Result<(), MetricError> {
-    if expected.len() != found.len() {
-        let (expected, found) = (expected.len(), found.len());
-        return Err(MetricError::Length {
-            column: "arm",
-            expected,
-            found,
-        });
-    }
+    same_length("arm", expected.len(), found.len())?;
     match expected.iter().zip(found).position(|(a, b)| a != b) {
         Some(row) => Err(MetricError::LabelMismatch {
             row,
@@ -80,70 +79,84 @@ fn same_labels(expected: &[bool], found: &[bool]) -> Result<(), MetricError> {
     }
 }
 
-/// What a row holds, as integers that compare the same everywhere: label, then decision and score of each arm.
-fn contents(arms: &[&Scored<'_>]) -> (Vec<u64>, usize) {
-    let rows = arms[0].len();
-    let width = 1 + 2 * arms.len();
-    let mut contents = Vec::with_capacity(rows * width);
-    for row in 0..rows {
-        contents.push(u64::from(arms[0].labels()[row]));
-        for arm in arms {
-            contents.push(arm.scores().map_or(0, |scores| key(scores[row])));
-            contents.push(u64::from(arm.predicted()[row]));
+/// What rows hold, as integers that compare the same everywhere: label, then score and decision of each arm, then the
+/// further columns.
+pub(crate) struct Contents {
+    cells: Vec<u64>,
+    width: usize,
+    /// Cells of a row that the arms see.
+    seen: usize,
+}
+
+impl Contents {
+    pub(crate) fn new(arms: &[&Scored<'_>], columns: &[Vec<u32>]) -> Self {
+        let rows = arms[0].len();
+        let seen = 1 + 2 * arms.len();
+        let width = seen + columns.len();
+        let mut cells = Vec::with_capacity(rows * width);
+        for row in 0..rows {
+            cells.push(u64::from(arms[0].labels()[row]));
+            for arm in arms {
+                cells.push(arm.scores().map_or(0, |scores| key(scores[row])));
+                cells.push(u64::from(arm.predicted()[row]));
+            }
+            cells.extend(columns.iter().map(|column| u64::from(column[row])));
         }
+        Self { cells, width, seen }
     }
-    (contents, width)
+
+    fn rows(&self) -> u32 {
+        (self.cells.len() / self.width) as u32
+    }
+
+    fn all(&self, row: u32) -> &[u64] {
+        &self.cells[row as usize * self.width..][..self.width]
+    }
+
+    /// What the arms see of a row.
+    pub(crate) fn seen(&self, row: u32) -> &[u64] {
+        &self.all(row)[..self.seen]
+    }
 }
 
-fn rows_by_content(arms: &[&Scored<'_>]) -> Vec<u32> {
-    let (contents, width) = contents(arms);
-    let mut order: Vec<u32> = (0..arms[0].len() as u32).collect();
-    order.sort_unstable_by_key(|&row| &contents[row as usize * width..][..width]);
-    order
+fn rows_by_content(contents: &Contents) -> Arrangement {
+    let mut order: Vec<u32> = (0..contents.rows()).collect();
+    order.sort_unstable_by_key(|&row| contents.all(row));
+    let mut unit = vec![0; order.len()];
+    for (position, row) in order.iter().enumerate() {
+        unit[*row as usize] = position as u32;
+    }
+    Arrangement {
+        count: order.len(),
+        unit,
+    }
 }
 
-/// Row order and offsets: rows sorted within each patient, patients sorted by their rows. Two patients that compare
-/// equal hold the same rows, so it does not matter which of them is drawn; their numbers play no part.
-fn patients_by_content(arms: &[&Scored<'_>], patients: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let (contents, width) = contents(arms);
-    let content = |&row: &u32| &contents[row as usize * width..][..width];
-    let mut order: Vec<u32> = (0..patients.len() as u32).collect();
-    order.sort_unstable_by_key(|row| (patients[*row as usize], content(row)));
+/// Rows sorted within each patient, patients sorted by their rows. Two patients that compare equal hold the same rows, so
+/// it does not matter which of them is drawn; their numbers play no part.
+fn patients_by_content(contents: &Contents, patients: &[u32]) -> Arrangement {
+    let mut order: Vec<u32> = (0..contents.rows()).collect();
+    order.sort_unstable_by_key(|&row| (patients[row as usize], contents.all(row)));
     let mut blocks: Vec<&[u32]> = order
         .chunk_by(|&a, &b| patients[a as usize] == patients[b as usize])
         .collect();
-    blocks.sort_unstable_by(|a, b| a.iter().map(content).cmp(b.iter().map(content)));
-    let mut offsets = Vec::with_capacity(blocks.len() + 1);
-    offsets.push(0);
-    let mut end = 0;
-    for block in &blocks {
-        end += block.len() as u32;
-        offsets.push(end);
-    }
-    (blocks.concat(), offsets)
-}
-
-fn arrange(arm: &Scored<'_>, order: &[u32]) -> Arm {
-    let (labels, predicted, tally) = (arm.labels(), arm.predicted(), arm.tally().clone());
-    let cell = order
-        .iter()
-        .map(|&row| u8::from(labels[row as usize]) * 2 + u8::from(predicted[row as usize]));
-    let keys: Vec<u64> = tally
-        .groups
-        .iter()
-        .flatten()
-        .map(|group| key(group.score))
-        .collect();
-    let group = arm.scores().map_or_else(Vec::new, |scores| {
-        let find = |&row: &u32| {
-            let found = keys.binary_search(&key(scores[row as usize]));
-            found.expect("every score has a group in its own tally") as u32
-        };
-        order.iter().map(find).collect()
+    blocks.sort_unstable_by(|a, b| {
+        // The further columns of all rows come after what the arms see of all rows: they break ties only.
+        let (seen, all) = (
+            |row: &u32| contents.seen(*row),
+            |row: &u32| contents.all(*row),
+        );
+        let by_arms = a.iter().map(seen).cmp(b.iter().map(seen));
+        by_arms.then_with(|| a.iter().map(all).cmp(b.iter().map(all)))
     });
-    Arm {
-        cell: cell.collect(),
-        group,
-        tally,
+    let mut unit = vec![0; order.len()];
+    for (position, block) in blocks.iter().enumerate() {
+        for &row in *block {
+            unit[row as usize] = position as u32;
+        }
+    }
+    Arrangement {
+        count: blocks.len(),
+        unit,
     }
 }

@@ -1,27 +1,57 @@
-//! Drawing resamples and evaluating metrics on them. Owns the loop over resamples and its threads. It must not know
-//! what the values are for.
+//! Values of resamples, and the plain way to get them. It must not know what the values are for.
 
-use rayon::prelude::*;
-
-use crate::bootstrap::Plan;
-use crate::bootstrap::layout::{Arm, Layout};
+use crate::bootstrap::{Plan, resample_with_groups};
 use crate::error::MetricError;
-use crate::random::Stream;
 use crate::registry::MetricSpec;
 use crate::scored::Scored;
-use crate::tally::{Confusion, Tally};
+use crate::series::Series;
 
 /// Metric values of every resample, for every arm, on the same draws.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Resamples {
     count: u32,
     arms: usize,
     metrics: usize,
-    /// `values[(resample * arms + arm) * metrics + metric]`.
-    values: Vec<Option<f64>>,
+    /// `values[(arm * metrics + metric) * count + resample]`, NaN where undefined.
+    values: Vec<f64>,
+}
+
+/// Equal to the last bit. NaN, which marks undefined values inside, equals itself.
+impl PartialEq for Resamples {
+    fn eq(&self, other: &Self) -> bool {
+        let shape = |it: &Self| (it.count, it.arms, it.metrics);
+        let bits = |it: &Self| {
+            it.values
+                .iter()
+                .map(|value| value.to_bits())
+                .collect::<Vec<_>>()
+        };
+        shape(self) == shape(other) && bits(self) == bits(other)
+    }
 }
 
 impl Resamples {
+    /// From each resample's values, arm by arm.
+    pub(crate) fn new<'a>(
+        count: u32,
+        arms: usize,
+        metrics: usize,
+        rows: impl Iterator<Item = &'a [f64]>,
+    ) -> Self {
+        let mut values = vec![f64::NAN; count as usize * arms * metrics];
+        for (resample, row) in rows.enumerate() {
+            for (column, value) in row.iter().enumerate() {
+                values[column * count as usize + resample] = *value;
+            }
+        }
+        Self {
+            count,
+            arms,
+            metrics,
+            values,
+        }
+    }
+
     /// Number of resamples, B.
     pub fn count(&self) -> u32 {
         self.count
@@ -29,16 +59,17 @@ impl Resamples {
 
     /// Values of one metric on one arm, by resample; none where the resample leaves it undefined.
     pub fn of(&self, arm: usize, metric: usize) -> impl Iterator<Item = Option<f64>> + '_ {
+        let column = self.column(arm, metric).iter();
+        column.map(|value| (!value.is_nan()).then_some(*value))
+    }
+
+    fn column(&self, arm: usize, metric: usize) -> &[f64] {
         assert!(
             arm < self.arms && metric < self.metrics,
             "no arm {arm}, metric {metric}"
         );
-        let width = self.arms * self.metrics;
-        self.values
-            .iter()
-            .skip(arm * self.metrics + metric)
-            .step_by(width)
-            .copied()
+        let count = self.count as usize;
+        &self.values[(arm * self.metrics + metric) * count..][..count]
     }
 
     /// Valid values of one metric on one arm.
@@ -53,11 +84,16 @@ impl Resamples {
             .filter_map(|(base, other)| Some(other? - base?))
             .collect()
     }
+
+    /// One metric of one arm with its value on all rows, for rankings and summaries over several test sets.
+    pub fn series(&self, arm: usize, metric: usize, point: Option<f64>) -> Series {
+        Series::new(point, self.of(arm, metric))
+    }
 }
 
 /// Evaluates `specs` on B resamples of `arms`, which hold the same images in the same order. For rankings of many
-/// models and for summaries over comparisons; [`crate::bootstrap`] and [`crate::paired_bootstrap`] are its plain uses.
-/// Memory: B values for each arm and metric, and O(n) for each thread.
+/// models and for summaries over comparisons; [`crate::bootstrap`] and [`crate::paired_bootstrap`] are its plain uses,
+/// and [`resample_with_groups`] adds subgroups. Memory: B values for each arm and metric, and O(n) for each thread.
 ///
 /// # Errors
 /// No rows or resamples; arms or patients of unequal length; labels that differ between arms.
@@ -66,123 +102,29 @@ pub fn resample(
     specs: &[&MetricSpec],
     plan: &Plan<'_>,
 ) -> Result<Resamples, MetricError> {
-    if plan.resamples == 0 {
-        return Err(MetricError::NoResamples);
-    }
-    let layout = Layout::new(arms, plan.units)?;
-    let width = arms.len() * specs.len();
-    let mut values = vec![None; width * plan.resamples as usize];
-    if width > 0 {
-        values.par_chunks_mut(width).enumerate().for_each_init(
-            || Scratch::new(&layout),
-            |scratch, (resample, values)| {
-                scratch.draw(&layout, Stream::new(plan.seed, resample as u64));
-                for (tally, values) in scratch.tallies.iter().zip(values.chunks_mut(specs.len())) {
-                    for (spec, value) in specs.iter().zip(values) {
-                        *value = (spec.from_tally)(tally).value();
-                    }
-                }
-            },
-        );
-    }
-    Ok(Resamples {
-        count: plan.resamples,
-        arms: arms.len(),
-        metrics: specs.len(),
-        values,
-    })
-}
-
-/// One thread's memory.
-struct Scratch {
-    /// How often each unit was drawn.
-    weights: Vec<u32>,
-    tallies: Vec<Tally>,
-}
-
-impl Scratch {
-    fn new(layout: &Layout) -> Self {
-        let tallies = layout.arms.iter().map(|arm| arm.tally.clone()).collect();
-        Self {
-            weights: vec![0; layout.units],
-            tallies,
-        }
-    }
-
-    fn draw(&mut self, layout: &Layout, mut stream: Stream) {
-        let units = layout.units as u64;
-        self.weights.fill(0);
-        for _ in 0..units {
-            self.weights[stream.below(units) as usize] += 1;
-        }
-        for (arm, tally) in layout.arms.iter().zip(&mut self.tallies) {
-            weigh(arm, layout.offsets.as_deref(), &self.weights, tally);
-        }
-    }
-}
-
-/// Fills `tally` with the rows of `arm`, each counted as often as its unit was drawn.
-fn weigh(arm: &Arm, offsets: Option<&[u32]>, weights: &[u32], tally: &mut Tally) {
-    let mut groups = tally.groups.as_deref_mut();
-    for group in groups.iter_mut().flat_map(|groups| groups.iter_mut()) {
-        (group.positives, group.negatives) = (0, 0);
-    }
-    let mut cells = [0_u64; 4];
-    let mut add = |row: usize, weight: u32| {
-        let (cell, weight) = (arm.cell[row], u64::from(weight));
-        cells[usize::from(cell & 3)] += weight;
-        if let Some(groups) = &mut groups {
-            let group = &mut groups[arm.group[row] as usize];
-            *(if cell >= 2 {
-                &mut group.positives
-            } else {
-                &mut group.negatives
-            }) += weight;
-        }
-    };
-    let drawn = weights
-        .iter()
-        .enumerate()
-        .filter(|&(_, &weight)| weight > 0);
-    match offsets {
-        None => drawn.for_each(|(row, &weight)| add(row, weight)),
-        Some(offsets) => drawn.for_each(|(unit, &weight)| {
-            (offsets[unit]..offsets[unit + 1]).for_each(|row| add(row as usize, weight));
-        }),
-    }
-    let [true_negative, false_positive, false_negative, true_positive] = cells;
-    tally.confusion = Confusion {
-        true_positive,
-        false_positive,
-        false_negative,
-        true_negative,
-    };
+    Ok(resample_with_groups(arms, specs, &[], &[], plan)?.whole)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bootstrap::Units;
+    use crate::bootstrap::{Arrangement, Units, arrange};
+    use crate::random::Stream;
     use crate::registry::metrics;
 
     /// The rows of one drawn resample, written out one by one.
     fn written_out(
-        layout: &Layout,
-        arm: &Arm,
+        arrangement: &Arrangement,
+        arm: &Scored<'_>,
         mut stream: Stream,
     ) -> (Vec<bool>, Vec<bool>, Vec<f64>) {
-        let groups = arm.tally.scored_groups().unwrap();
         let mut rows = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..layout.units {
-            let unit = stream.below(layout.units as u64) as usize;
-            let range = match &layout.offsets {
-                Some(offsets) => offsets[unit] as usize..offsets[unit + 1] as usize,
-                None => unit..unit + 1,
-            };
-            for row in range {
-                rows.0.push(arm.cell[row] >= 2);
-                rows.1.push(arm.cell[row] % 2 == 1);
-                rows.2.push(groups[arm.group[row] as usize].score);
+        for _ in 0..arrangement.count {
+            let unit = stream.below(arrangement.count as u64) as u32;
+            for row in (0..arm.len()).filter(|&row| arrangement.unit[row] == unit) {
+                rows.0.push(arm.labels()[row]);
+                rows.1.push(arm.predicted()[row]);
+                rows.2.push(arm.scores().unwrap()[row]);
             }
         }
         rows
@@ -202,18 +144,22 @@ mod tests {
             .each_ref()
             .map(|scores| Scored::new(&labels, &predicted, scores).unwrap());
         let arms = arms.each_ref();
-        for units in [Units::Images, Units::Patients(&patients)] {
+        let numbered = Units::Numbered {
+            count: 13,
+            of_row: &patients,
+        };
+        for units in [Units::Images, Units::Patients(&patients), numbered] {
             let plan = Plan {
                 resamples: 50,
                 seed: 5,
                 units,
             };
             let resamples = resample(&arms, &metrics(), &plan).unwrap();
-            let layout = Layout::new(&arms, units).unwrap();
-            for (index, arm) in layout.arms.iter().enumerate() {
+            let arrangement = arrange(&arms, &[], units).unwrap();
+            for (index, arm) in arms.iter().enumerate() {
                 for draw in 0..50 {
                     let (labels, predicted, scores) =
-                        written_out(&layout, arm, Stream::new(5, draw));
+                        written_out(&arrangement, arm, Stream::new(5, draw));
                     let rows = Scored::new(&labels, &predicted, &scores).unwrap();
                     for (metric, spec) in metrics().into_iter().enumerate() {
                         let ours = resamples.of(index, metric).nth(draw as usize).unwrap();

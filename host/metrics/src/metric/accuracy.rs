@@ -1,6 +1,6 @@
 //! Accuracy: the share of rows whose decision equals their label. Missing without rows.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
@@ -10,6 +10,9 @@ register!(MetricSpec {
     order: 30,
     direction: Direction::HigherIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Decisions,
+    share: Some(|counts| (counts.true_positive + counts.true_negative, counts.rows())),
     from_tally: accuracy,
 });
 

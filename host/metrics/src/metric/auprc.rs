@@ -1,7 +1,7 @@
 //! AUPRC as average precision, sum over thresholds of (R_k - R_{k-1}) P_k. Rows of equal score pass the threshold
 //! together, and there is no interpolation. Missing with one class.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
@@ -11,6 +11,9 @@ register!(MetricSpec {
     order: 20,
     direction: Direction::HigherIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Scores,
+    share: None,
     from_tally: auprc,
 });
 

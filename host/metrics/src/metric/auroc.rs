@@ -1,7 +1,7 @@
 //! AUROC: P(s+ > s-) + P(s+ = s-) / 2, counted in integers over all pairs. A score is never flipped, squashed or
 //! rescaled. Missing with one class.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
@@ -11,6 +11,9 @@ register!(MetricSpec {
     order: 10,
     direction: Direction::HigherIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Scores,
+    share: None,
     from_tally: auroc,
 });
 

@@ -1,7 +1,7 @@
 //! Brier score: mean squared distance of score and label. Not in the paper; the corrected track adds it. Missing
 //! without rows and where a score is no probability.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::score::mean_squared_error;
 use crate::tally::Tally;
 use crate::value::MetricValue;
@@ -12,6 +12,9 @@ register!(MetricSpec {
     order: 80,
     direction: Direction::LowerIsBetter,
     as_published: false,
+    role: Role::Headline,
+    input: Input::Scores,
+    share: None,
     from_tally: brier,
 });
 

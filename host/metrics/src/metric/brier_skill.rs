@@ -1,7 +1,7 @@
 //! Brier skill: 1 - Brier / p(1 - p), the gain over always answering the prevalence p of these rows. Negative is worse
 //! than that. Not in the paper; the corrected track adds it. Missing with one class, where the reference is perfect.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::score::mean_squared_error;
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
@@ -12,6 +12,9 @@ register!(MetricSpec {
     order: 90,
     direction: Direction::HigherIsBetter,
     as_published: false,
+    role: Role::Headline,
+    input: Input::Scores,
+    share: None,
     from_tally: brier_skill,
 });
 

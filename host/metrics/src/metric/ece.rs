@@ -2,7 +2,7 @@
 //! one closed; sum over bins of n_m / n |mean score - mean label|. A score outside [0, 1] is an error here, not
 //! something to clip. Scores computed in f32 go through [`crate::shortest_decimal`] first. Missing with one class.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::{Tally, probabilities};
 use crate::value::{MetricValue, Missing};
 
@@ -15,6 +15,9 @@ register!(MetricSpec {
     order: 70,
     direction: Direction::LowerIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Scores,
+    share: None,
     from_tally: ece,
 });
 
@@ -41,6 +44,11 @@ impl Bin {
     }
 }
 
+/// Index of the bin that holds this probability.
+pub(crate) fn bin_of(score: f64) -> usize {
+    ((10.0 * score) as usize).min(BINS - 1)
+}
+
 /// The reliability diagram. Sums run over ascending scores, so that they do not depend on row order.
 ///
 /// # Errors
@@ -50,7 +58,7 @@ pub fn reliability_bins(tally: &Tally) -> Result<[Bin; BINS], Missing> {
     probabilities(groups)?;
     let mut bins = [Bin::default(); BINS];
     for group in groups.iter().filter(|group| group.rows() > 0) {
-        let bin = &mut bins[((10.0 * group.score) as usize).min(BINS - 1)];
+        let bin = &mut bins[bin_of(group.score)];
         bin.rows += group.rows();
         bin.positives += group.positives;
         bin.score_sum += group.rows() as f64 * group.score;
@@ -76,7 +84,7 @@ mod tests {
     use super::*;
     use crate::score::shortest_decimal;
 
-    fn bin_of(score: f64) -> usize {
+    fn bin_holding(score: f64) -> usize {
         let tally = Tally::of_rows(&[true], &[true], Some(&[score]));
         let bins = reliability_bins(&tally).unwrap();
         bins.iter().position(|bin| bin.rows == 1).unwrap()
@@ -86,13 +94,13 @@ mod tests {
     fn tenths_open_their_bin_and_one_closes_the_last() {
         for tenth in 0..10_u8 {
             let decimal: f64 = format!("0.{tenth}").parse().unwrap();
-            assert_eq!(bin_of(decimal), usize::from(tenth));
+            assert_eq!(bin_holding(decimal), usize::from(tenth));
             let single: f32 = format!("0.{tenth}").parse().unwrap();
-            assert_eq!(bin_of(shortest_decimal(single)), usize::from(tenth));
+            assert_eq!(bin_holding(shortest_decimal(single)), usize::from(tenth));
         }
-        assert_eq!(bin_of(1.0), 9);
+        assert_eq!(bin_holding(1.0), 9);
         assert_eq!(
-            bin_of(f64::from(0.7_f32)),
+            bin_holding(f64::from(0.7_f32)),
             6,
             "the trap: promotion moves 0.7 below its edge"
         );

@@ -1,7 +1,7 @@
 //! F1 of the positive class, from counts: 2 TP / (2 TP + FP + FN). 0, flagged, when no row is positive in truth or by
 //! decision. Missing without rows.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
@@ -11,6 +11,9 @@ register!(MetricSpec {
     order: 40,
     direction: Direction::HigherIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Decisions,
+    share: None,
     from_tally: f1,
 });
 

@@ -1,7 +1,7 @@
 //! Precision of the positive class: true positives among the rows decided positive. 0, flagged, when none was decided
 //! positive. Missing without rows.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
@@ -11,6 +11,9 @@ register!(MetricSpec {
     order: 50,
     direction: Direction::HigherIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Decisions,
+    share: None,
     from_tally: precision,
 });
 

@@ -1,7 +1,7 @@
 //! Recall (true positive rate, sensitivity) of the positive class. 0, flagged, when no row is positive. Missing without
 //! rows.
 
-use crate::registry::{Direction, MetricSpec, register};
+use crate::registry::{Direction, Input, MetricSpec, Role, register};
 use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
@@ -11,6 +11,9 @@ register!(MetricSpec {
     order: 60,
     direction: Direction::HigherIsBetter,
     as_published: true,
+    role: Role::Headline,
+    input: Input::Decisions,
+    share: None,
     from_tally: recall,
 });
 
