@@ -86,6 +86,22 @@ impl Cohort {
         &self.units
     }
 
+    /// Test images of one eye of each patient: the right one, or the left where there is no right; none unless every
+    /// test image has a patient and an eye.
+    pub(crate) fn one_eye(&self) -> Option<BTreeSet<u32>> {
+        let mut right: BTreeSet<u32> = BTreeSet::new();
+        let mut eyes = Vec::new();
+        for (place, member) in (0..).zip(&self.members).filter(|(_, m)| m.test) {
+            let (patient, eye) = (member.patient?, member.eye.as_deref()?);
+            if eye == "right" {
+                right.insert(patient);
+            }
+            eyes.push((place, patient, eye == "right"));
+        }
+        let chosen = |(_, patient, is_right): &(u32, u32, bool)| right.contains(patient) == *is_right;
+        Some(eyes.iter().filter(|eye| chosen(eye)).map(|(place, ..)| *place).collect())
+    }
+
     /// The run that brought an image.
     pub(crate) fn run_of(&self, place: u32) -> &str {
         &self.runs[self.origin[place as usize] as usize]

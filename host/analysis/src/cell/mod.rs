@@ -3,12 +3,14 @@
 
 mod analyse;
 mod calibration;
+mod drawn;
 mod rows;
 mod subgroup;
 mod table;
 
 pub use analyse::{CellContext, analyse};
-pub use calibration::{BinEntry, Calibration};
+pub(crate) use analyse::{Analysed, analyse_together, headline};
+pub use calibration::{BinEntry, Calibration, PriorCorrected};
 pub use rows::{CellRows, Columns, Row, TrackColumns, TrainCounts};
 pub use subgroup::{AttributeAnalysis, GapEntry, GroupAnalysis, NullEntry, StandardisedEntry};
 pub use table::metric_rows;

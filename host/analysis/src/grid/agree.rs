@@ -9,11 +9,11 @@ use std::collections::HashMap;
 /// What was first said of an image, and by which arm.
 type Said = HashMap<u32, (bool, usize)>;
 
-/// Checks all cells of one dataset; `run_of` names the run of a cell.
-pub(super) fn check(
+/// Checks all cells of one dataset; `run_of` names the run of the cell at a place.
+pub(crate) fn check(
     cells: &[CellRows],
     cohort: &Cohort,
-    run_of: impl Fn(&CellKey) -> String,
+    run_of: impl Fn(usize) -> String,
 ) -> Result<()> {
     // By task: what the corrected and the published labels are.
     let mut known: HashMap<&str, [Said; 2]> = HashMap::new();
@@ -25,17 +25,18 @@ pub(super) fn check(
                 let Some(label) = label else { continue };
                 let &mut (first, by) = said.entry(row.image).or_insert((label, place));
                 if first != label {
-                    let name = |cell: &CellKey| {
-                        format!("`{}` ({} {})", run_of(cell), cell.method, cell.model)
+                    let name = |place: usize| {
+                        let CellKey { method, model, .. } = &cells[place].cell;
+                        format!("`{}` ({method} {model})", run_of(place))
                     };
                     return Err(AnalysisError::Disagree {
                         dataset: cohort.dataset().into(),
                         image: cohort.members()[row.image as usize].id.clone(),
                         what: format!("the {what} of `{}`", rows.cell.task),
                         first: first.to_string(),
-                        first_run: name(&cells[by].cell),
+                        first_run: name(by),
                         second: label.to_string(),
-                        second_run: name(&rows.cell),
+                        second_run: name(place),
                     });
                 }
             }

@@ -1,7 +1,7 @@
 //! Many runs as one list of cells: loading, agreement between runs, every cell's analysis, and what needs cells side by
 //! side. Predictions are in memory for one dataset at a time. It must not know how a table is rendered.
 
-mod agree;
+pub(crate) mod agree;
 mod coverage;
 mod source;
 
@@ -9,7 +9,7 @@ pub use coverage::{Coverage, CoverageRow, CoverageStatus, Expectation};
 pub use source::{CellSource, Listed, MemorySource, RunSource};
 
 use crate::catalogue::Catalogue;
-use crate::cell::{CellAnalysis, CellContext, CellRows, analyse};
+use crate::cell::{CellAnalysis, CellContext, CellRows, analyse_together};
 use crate::cohort::{Cohort, Cohorts};
 use crate::error::{AnalysisError, Result};
 use crate::name::ModelName;
@@ -185,18 +185,22 @@ impl Grid {
                 .par_iter()
                 .map(|cell| self.rows(cell))
                 .collect::<Result<_>>()?;
-            let cohort = &self.cohorts[*dataset];
-            agree::check(&rows, cohort, |cell| {
+            let Some(cohort) = self.cohorts.get(*dataset) else {
+                continue;
+            };
+            agree::check(&rows, cohort, |place| {
+                let cell = &rows[place].cell;
                 self.sources[self.cells[cell].source].name().to_owned()
             })?;
-            let found: Vec<CellAnalysis> = rows
-                .par_iter()
-                .map(|rows| analyse(rows, cohort, &self.context(&rows.cell), options))
-                .collect::<Result<_>>()?;
-            let pairs: Vec<_> = rows.iter().zip(&found).collect();
-            boards.add(&pairs, cohort, &self.catalogue)?;
-            tuning.add(&pairs, cohort, &self.catalogue)?;
-            cells.extend(found);
+            // Keys are sorted by dataset, then task.
+            for rows in rows.chunk_by(|a, b| a.cell.task == b.cell.task) {
+                let with_context: Vec<_> =
+                    rows.iter().map(|rows| (rows, self.context(&rows.cell))).collect();
+                let analysed = analyse_together(&with_context, cohort, options)?;
+                boards.add(&analysed, cohort, &self.catalogue)?;
+                tuning.add(rows, &analysed, cohort, &self.catalogue)?;
+                cells.extend(analysed.into_iter().map(|cell| cell.analysis));
+            }
         }
         cells.sort_by(|a, b| a.cell.cmp(&b.cell));
         let skipped: Vec<SkippedCell> = self

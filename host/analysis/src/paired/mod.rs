@@ -8,7 +8,9 @@ pub use finetune::{
     Comparison, DeltaEntry, DomainRow, FamilyNote, FineTuning, FineTuningTable, LeaveOneOut,
     LevelRow, Unpaired,
 };
+pub(crate) use finetune::family;
 pub use leaderboard::{Board, BoardEntry, BoardExcluded, Leaderboards};
+pub(crate) use leaderboard::published_boards;
 
 use crate::cell::{Columns, TrackColumns};
 use crate::cohort::Cohort;

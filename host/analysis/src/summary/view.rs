@@ -26,6 +26,8 @@ pub(crate) struct Placed<'a> {
     pub track: &'a TrackAnalysis,
     /// The catalogue's id of the model, with its variations, without its adapter.
     pub model: String,
+    /// The catalogue's id of the model alone.
+    pub base: String,
     /// Type, where the catalogue knows the model.
     pub kind: Option<ModelType>,
     /// Method without the mark of published labels.
@@ -45,16 +47,7 @@ impl Placed<'_> {
 
     /// Why no mean may use it.
     pub fn unusable(&self) -> Option<&'static str> {
-        let corrected = self.track.track == Track::Corrected;
-        if self.analysis.status == CellStatus::Failed {
-            Some("failed")
-        } else if corrected && self.track.n_pos < MINIMUM_PER_CLASS {
-            Some("under_10_positives")
-        } else if corrected && self.track.n_neg < MINIMUM_PER_CLASS {
-            Some("under_10_negatives")
-        } else {
-            None
-        }
+        unusable(self.analysis.status, self.track)
     }
 
     pub fn left_out(&self, reason: &'static str) -> LeftOut {
@@ -62,6 +55,20 @@ impl Placed<'_> {
             cell: self.analysis.cell.clone(),
             reason,
         }
+    }
+}
+
+/// Why no mean may use a cell; corrected means want enough of both classes.
+pub(crate) fn unusable(status: CellStatus, track: &TrackAnalysis) -> Option<&'static str> {
+    let corrected = track.track == Track::Corrected;
+    if status == CellStatus::Failed {
+        Some("failed")
+    } else if corrected && track.n_pos < MINIMUM_PER_CLASS {
+        Some("under_10_positives")
+    } else if corrected && track.n_neg < MINIMUM_PER_CLASS {
+        Some("under_10_negatives")
+    } else {
+        None
     }
 }
 
@@ -92,6 +99,7 @@ pub(crate) fn place<'a>(
             analysis,
             track: found,
             model: canonical(&name, catalogue),
+            base: catalogue.model(&name.base).map_or_else(|| name.base.clone(), |m| m.id.clone()),
             kind: catalogue.model(&name.base).map(|model| model.kind()),
             method: plain_method(&analysis.cell.method),
             varied: !name.variations.is_empty(),
