@@ -62,5 +62,5 @@ pub use score::{prior_shifted, shortest_decimal, shortest_decimals};
 pub use scored::Scored;
 pub use series::{Series, SeriesEstimate};
 pub use subgroup::{GroupCount, GroupRule, Skip, above, group_counts, median};
-pub use tally::{Confusion, Group, Tally};
+pub use tally::{Confusion, Group, Groups, Tally};
 pub use value::{MetricValue, Missing, NO_POSITIVES};

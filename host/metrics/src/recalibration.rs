@@ -2,7 +2,7 @@
 //! P(y = 1) = logistic(a + b logit(score)), fitted by maximum likelihood without penalty. Owns the clipping, the test
 //! for a maximum at infinity, and Newton's method. It must not know which metric asks.
 
-use crate::tally::{Group, Tally, probabilities};
+use crate::tally::{Confusion, Tally};
 use crate::value::Missing;
 
 /// Scores are clipped to [`SCORE_CLIP`, 1 - `SCORE_CLIP`] before their logit is taken, which is infinite at 0 and 1.
@@ -10,8 +10,8 @@ pub const SCORE_CLIP: f64 = 1e-6;
 
 /// Newton steps, halvings included, before the fit is given up.
 const STEPS: usize = 200;
-/// Length of a Newton step, in standard deviations of the logit, below which the next would change nothing.
-const TOLERANCE: f64 = 1e-9;
+/// Squared length of a Newton step, in standard errors of the fit, below which the next would change nothing.
+const TOLERANCE: f64 = 1e-16;
 
 /// The fitted line on the logit scale.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
@@ -28,30 +28,41 @@ pub struct Recalibration {
 /// [`Missing::Empty`], [`Missing::NoScores`], [`Missing::OneClass`], [`Missing::ScoreOutOfRange`];
 /// [`Missing::ConstantScores`] and [`Missing::Separated`] where no finite maximum exists; [`Missing::NotConverged`].
 pub fn recalibrate(tally: &Tally) -> Result<Recalibration, Missing> {
-    let groups = tally.two_class_groups()?;
-    probabilities(groups)?;
-    let points: Vec<Point> = groups.iter().filter_map(Point::of).collect();
+    *tally.recalibration.get_or_init(|| fit(tally))
+}
+
+fn fit(tally: &Tally) -> Result<Recalibration, Missing> {
+    let groups = tally.two_class_groups()?.probabilities()?;
+    let logits = groups.scale.logits(logit);
+    let present = logits
+        .iter()
+        .zip(groups.counts)
+        .filter(|(_, count)| **count != [0, 0]);
+    let mut points: Vec<Point> = present.map(|(&x, &count)| Point::of(x, count)).collect();
     overlap(&points)?;
-    let rows: f64 = points.iter().map(|point| point.rows).sum();
+    let rows = tally.confusion().rows() as f64;
     let mean = points.iter().map(|point| point.rows * point.x).sum::<f64>() / rows;
     let squares = points
         .iter()
         .map(|point| point.rows * (point.x - mean) * (point.x - mean));
     let deviation = (squares.sum::<f64>() / rows).sqrt();
     // Centred and scaled, the two coefficients hardly depend on each other, whatever the scores.
-    let centred: Vec<Point> = points
-        .iter()
-        .map(|point| Point {
-            x: (point.x - mean) / deviation,
-            ..*point
-        })
-        .collect();
-    let [level, slope] = maximum(&centred, rows)?;
+    points
+        .iter_mut()
+        .for_each(|point| point.x = (point.x - mean) / deviation);
+    let [level, slope] = maximum(&points, tally.confusion())?;
     let slope = slope / deviation;
-    Ok(Recalibration {
-        slope,
-        intercept: level - slope * mean,
-    })
+    let intercept = level - slope * mean;
+    if slope.is_finite() && intercept.is_finite() {
+        Ok(Recalibration { slope, intercept })
+    } else {
+        Err(Missing::NotConverged)
+    }
+}
+
+fn logit(score: f64) -> f64 {
+    let score = score.clamp(SCORE_CLIP, 1.0 - SCORE_CLIP);
+    libm::log(score / (1.0 - score))
 }
 
 /// Rows of one score.
@@ -63,13 +74,12 @@ struct Point {
 }
 
 impl Point {
-    fn of(group: &Group) -> Option<Self> {
-        let score = group.score.clamp(SCORE_CLIP, 1.0 - SCORE_CLIP);
-        (group.rows() > 0).then(|| Self {
-            x: libm::log(score / (1.0 - score)),
-            rows: group.rows() as f64,
-            positives: group.positives as f64,
-        })
+    fn of(x: f64, [negatives, positives]: [u32; 2]) -> Self {
+        Self {
+            x,
+            rows: f64::from(negatives) + f64::from(positives),
+            positives: f64::from(positives),
+        }
     }
 }
 
@@ -95,51 +105,114 @@ fn overlap(points: &[Point]) -> Result<(), Missing> {
     }
 }
 
-/// Gradient of the log-likelihood and its negative second derivatives (level-level, level-slope, slope-slope).
-fn derivatives(points: &[Point], [level, slope]: [f64; 2]) -> ([f64; 2], [f64; 3]) {
-    let (mut gradient, mut curvature) = ([0.0; 2], [0.0; 3]);
-    for point in points {
-        let probability = 1.0 / (1.0 + libm::exp(-(level + slope * point.x)));
-        let residual = point.positives - point.rows * probability;
-        gradient[0] += residual;
-        gradient[1] += residual * point.x;
-        let weight = point.rows * probability * (1.0 - probability);
-        curvature[0] += weight;
-        curvature[1] += weight * point.x;
-        curvature[2] += weight * point.x * point.x;
-    }
-    (gradient, curvature)
+/// Where the likelihood leads from here.
+struct Slope {
+    gradient: [f64; 2],
+    /// The Newton step.
+    step: [f64; 2],
 }
+
+impl Slope {
+    /// How fast the log-likelihood grows along `direction`.
+    fn along(&self, direction: [f64; 2]) -> f64 {
+        self.gradient[0] * direction[0] + self.gradient[1] * direction[1]
+    }
+
+    /// At these coefficients. Curvature is taken about the mean of the points weighted by their information: where few
+    /// scores carry it all, a determinant would be the difference of two equal numbers.
+    fn at(points: &[Point], [level, tilt]: [f64; 2], scratch: &mut Vec<(f64, f64)>) -> Self {
+        scratch.clear();
+        // A loop of its own, without sums, that the compiler can widen.
+        scratch.extend(
+            points
+                .iter()
+                .map(|point| (logistic(level + tilt * point.x), 0.0)),
+        );
+        let (mut gradient, mut weights, mut moments) = ([0.0; 2], 0.0, 0.0);
+        for (point, place) in points.iter().zip(scratch.iter_mut()) {
+            let probability = place.0;
+            let residual = point.positives - point.rows * probability;
+            let weight = point.rows * probability * (1.0 - probability);
+            gradient[0] += residual;
+            gradient[1] += residual * point.x;
+            weights += weight;
+            moments += weight * point.x;
+            *place = (residual, weight);
+        }
+        let centre = moments / weights;
+        let (mut pull, mut spread) = (0.0, 0.0);
+        for (point, (residual, weight)) in points.iter().zip(scratch) {
+            let x = point.x - centre;
+            pull += *residual * x;
+            spread += *weight * x * x;
+        }
+        let step = pull / spread;
+        Self {
+            gradient,
+            step: [gradient[0] / weights - centre * step, step],
+        }
+    }
+}
+
+/// 1 / (1 + e^-x) to a few units in the last place, in plain arithmetic: no branch, and the same bits everywhere.
+fn logistic(x: f64) -> f64 {
+    /// Adding and subtracting it rounds to an integer, which is left in the low bits of the sum.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    /// ln 2 in two parts; the first has few enough digits that its products are exact.
+    const LN_2: [f64; 2] = [
+        0.693_147_180_369_123_816_490,
+        1.908_214_929_270_587_700_02e-10,
+    ];
+    // e^x = 2^k e^r with |r| <= ln 2 / 2. At the ends of the range the logistic function is 0 and 1 to all digits.
+    let x = (-x).clamp(-700.0, 700.0);
+    let shifted = x * core::f64::consts::LOG2_E + ROUND;
+    let k = shifted - ROUND;
+    let r = (x - k * LN_2[0]) - k * LN_2[1];
+    // Taylor's series; what is left out is below 1e-17.
+    let series = INVERSE_FACTORIALS
+        .iter()
+        .fold(0.0, |sum, term| sum * r + term);
+    let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
+    1.0 / (1.0 + series * power)
+}
+
+/// 1/13!, 1/12!, ... 1/0!.
+const INVERSE_FACTORIALS: [f64; 14] = {
+    let mut terms = [1.0; 14];
+    let (mut n, mut factorial) = (1, 1.0);
+    while n < 14 {
+        factorial *= n as f64;
+        terms[13 - n] = 1.0 / factorial;
+        n += 1;
+    }
+    terms
+};
 
 /// Newton's method. A step is halved while the slope of the likelihood along it grows in size, which is when it leapt
 /// over the maximum to somewhere steeper; the likelihood is concave, so shorter steps always end that.
-fn maximum(points: &[Point], rows: f64) -> Result<[f64; 2], Missing> {
-    let positives: f64 = points.iter().map(|point| point.positives).sum();
-    let mut at = [libm::log(positives / (rows - positives)), 0.0];
-    let (mut gradient, mut curvature) = derivatives(points, at);
+fn maximum(points: &[Point], counts: &Confusion) -> Result<[f64; 2], Missing> {
+    let mut scratch = Vec::with_capacity(points.len());
+    let mut at = [
+        libm::log(counts.positives() as f64 / counts.negatives() as f64),
+        0.0,
+    ];
+    let mut here = Slope::at(points, at, &mut scratch);
     let mut scale = 1.0;
     for _ in 0..STEPS {
-        let [a, b, c] = curvature;
-        let determinant = a * c - b * b;
-        let full = [
-            (c * gradient[0] - b * gradient[1]) / determinant,
-            (a * gradient[1] - b * gradient[0]) / determinant,
-        ];
-        let step = full.map(|part| part * scale);
-        if !step.iter().all(|part| part.is_finite()) {
+        let growth = here.along(here.step);
+        let next = [at[0] + scale * here.step[0], at[1] + scale * here.step[1]];
+        if !growth.is_finite() || !next.iter().all(|part| part.is_finite()) {
             return Err(Missing::NotConverged);
         }
-        let next = [at[0] + step[0], at[1] + step[1]];
-        if full[0].abs().max(full[1].abs()) < TOLERANCE {
+        if growth < TOLERANCE {
             return Ok(next);
         }
-        let (next_gradient, next_curvature) = derivatives(points, next);
-        let along = |gradient: [f64; 2]| gradient[0] * full[0] + gradient[1] * full[1];
-        if along(next_gradient).abs() > along(gradient).abs() {
+        let there = Slope::at(points, next, &mut scratch);
+        if there.along(here.step).abs() <= growth {
+            (at, here, scale) = (next, there, 1.0);
+        } else {
             scale /= 2.0;
-            continue;
         }
-        (at, gradient, curvature, scale) = (next, next_gradient, next_curvature, 1.0);
     }
     Err(Missing::NotConverged)
 }
@@ -166,6 +239,20 @@ mod tests {
             (fit.intercept - (logit(0.25) - slope * logit(0.2))).abs() < 1e-13,
             "{fit:?}"
         );
+    }
+
+    #[test]
+    fn the_logistic_function_is_right_to_the_last_digits() {
+        for step in -80_000..=80_000 {
+            let x = f64::from(step) / 1000.0 + 1e-7;
+            let exact = 1.0 / (1.0 + libm::exp(-x));
+            assert!((logistic(x) / exact - 1.0).abs() < 1e-15, "{x}");
+        }
+        assert_eq!(
+            (logistic(0.0), logistic(900.0), logistic(f64::MAX)),
+            (0.5, 1.0, 1.0)
+        );
+        assert!(logistic(-900.0) < 1e-300 && logistic(f64::NAN).is_nan());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! error that two metrics share. It must not know which metric asks.
 
 use crate::error::MetricError;
-use crate::tally::{Tally, probabilities};
+use crate::tally::Tally;
 use crate::value::Missing;
 
 /// The f64 nearest to the shortest decimal that identifies `score` among f32 values: 0.7f32 becomes 0.7, where plain
@@ -58,14 +58,14 @@ pub fn prior_shifted(
 
 /// Mean of (score - label)^2 over the rows, summed in ascending order of score.
 pub(crate) fn mean_squared_error(tally: &Tally) -> Result<f64, Missing> {
-    let groups = tally.scored_groups()?;
-    probabilities(groups)?;
+    let groups = tally.scored_groups()?.probabilities()?;
     let mut sum = 0.0;
-    // Groups without rows occur in resamples and may lie outside [0, 1]: their square can overflow.
-    for group in groups.iter().filter(|group| group.rows() > 0) {
-        let (to_one, to_zero) = (1.0 - group.score, group.score);
-        sum += group.positives as f64 * (to_one * to_one)
-            + group.negatives as f64 * (to_zero * to_zero);
+    for (&score, &[negatives, positives]) in groups.scores().iter().zip(groups.counts) {
+        // Groups without rows occur in resamples and may lie outside [0, 1]; clamped, their square cannot overflow.
+        let score = score.clamp(0.0, 1.0);
+        let (to_one, to_zero) = (1.0 - score, score);
+        sum +=
+            f64::from(positives) * (to_one * to_one) + f64::from(negatives) * (to_zero * to_zero);
     }
     Ok(sum / tally.confusion().rows() as f64)
 }

@@ -1,8 +1,13 @@
 //! Rows reduced to integer counts: the confusion counts, and for each distinct score the positives and negatives that
 //! have it, in ascending order of score. Every metric is a function of a tally, which makes independence of row order
 //! a property of the type: after this reduction the order is gone. The bootstrap builds tallies of resamples with
-//! integer weights. It must not know any metric.
+//! integer weights. It must not know any metric; it only keeps
+//! what two of them share.
 
+use std::sync::{Arc, OnceLock};
+
+use crate::metric::ece::BINS;
+use crate::recalibration::Recalibration;
 use crate::value::Missing;
 
 /// Counts of decisions against truth.
@@ -63,12 +68,60 @@ impl Group {
     }
 }
 
+/// The distinct scores of some rows, and what follows from them alone, so that resamples of the rows share it.
+#[derive(Debug, Default)]
+pub(crate) struct Scale {
+    /// Strictly ascending.
+    pub(crate) scores: Vec<f64>,
+    /// Whether all of them are probabilities.
+    pub(crate) probabilities: bool,
+    logits: OnceLock<Vec<f64>>,
+    starts: OnceLock<[usize; BINS + 1]>,
+}
+
+impl Scale {
+    fn new(scores: Vec<f64>) -> Self {
+        let within = |score: Option<&f64>| score.is_none_or(|score| (0.0..=1.0).contains(score));
+        Self {
+            probabilities: within(scores.first()) && within(scores.last()),
+            scores,
+            logits: OnceLock::new(),
+            starts: OnceLock::new(),
+        }
+    }
+
+    /// Where the scores of each bin start, and the end. `bin_of` never falls, and must always be the same function.
+    pub(crate) fn starts(&self, bin_of: fn(f64) -> usize) -> &[usize; BINS + 1] {
+        self.starts.get_or_init(|| {
+            std::array::from_fn(|bin| self.scores.partition_point(|&score| bin_of(score) < bin))
+        })
+    }
+
+    /// `logit` of each score, which must always be the same function.
+    pub(crate) fn logits(&self, logit: fn(f64) -> f64) -> &[f64] {
+        self.logits
+            .get_or_init(|| self.scores.iter().map(|&score| logit(score)).collect())
+    }
+}
+
 /// Integer counts of one cell's rows.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tally {
     pub(crate) confusion: Confusion,
-    /// Strictly ascending in score. Groups may be empty in a resample.
-    pub(crate) groups: Option<Vec<Group>>,
+    pub(crate) scale: Option<Arc<Scale>>,
+    /// Negatives and positives that have each score of the scale. Both may be 0 in a resample.
+    pub(crate) counts: Vec<[u32; 2]>,
+    /// Found once, for the two metrics that are read from it.
+    pub(crate) recalibration: OnceLock<Result<Recalibration, Missing>>,
+}
+
+impl PartialEq for Tally {
+    fn eq(&self, other: &Self) -> bool {
+        let scores = |it: &Self| it.scale.as_ref().map(|scale| scale.scores.clone());
+        self.confusion == other.confusion
+            && self.counts == other.counts
+            && scores(self) == scores(other)
+    }
 }
 
 impl Tally {
@@ -78,13 +131,21 @@ impl Tally {
         for (&label, &decision) in labels.iter().zip(predicted) {
             confusion.add(label, decision, 1);
         }
+        let groups = scores.map(|scores| groups(labels, scores));
+        let (scores, counts) = groups.unzip();
+        Self::new(confusion, scores, counts.unwrap_or_default())
+    }
+
+    fn new(confusion: Confusion, scores: Option<Vec<f64>>, counts: Vec<[u32; 2]>) -> Self {
         Self {
             confusion,
-            groups: scores.map(|scores| groups(labels, scores)),
+            scale: scores.map(|scores| Arc::new(Scale::new(scores))),
+            counts,
+            recalibration: OnceLock::new(),
         }
     }
 
-    /// Makes this the rows of `whole` that are not in `part`; all three have the same score groups.
+    /// Makes this the rows of `whole` that are not in `part`; all three share their scale.
     pub(crate) fn fill_rest(&mut self, whole: &Self, part: &Self) {
         let (whole_counts, part_counts) = (&whole.confusion, &part.confusion);
         self.confusion = Confusion {
@@ -93,13 +154,9 @@ impl Tally {
             false_negative: whole_counts.false_negative - part_counts.false_negative,
             true_negative: whole_counts.true_negative - part_counts.true_negative,
         };
-        let groups = self.groups.iter_mut().flatten();
-        for ((own, whole), part) in groups
-            .zip(whole.groups.iter().flatten())
-            .zip(part.groups.iter().flatten())
-        {
-            own.positives = whole.positives - part.positives;
-            own.negatives = whole.negatives - part.negatives;
+        self.recalibration.take();
+        for ((own, whole), part) in self.counts.iter_mut().zip(&whole.counts).zip(&part.counts) {
+            *own = [whole[0] - part[0], whole[1] - part[1]];
         }
     }
 
@@ -116,44 +173,45 @@ impl Tally {
     /// [`Missing::Empty`], [`Missing::NoScores`], [`Missing::ScoreOutOfRange`], and [`Missing::TrainingOneClass`] when
     /// `positives` or `negatives` of the training split is 0.
     pub fn prior_shifted(&self, positives: u64, negatives: u64) -> Result<Self, Missing> {
-        let groups = self.scored_groups()?;
-        probabilities(groups)?;
-        let scores: Vec<f64> = groups.iter().map(|group| group.score).collect();
-        let shifted = crate::score::prior_shifted(&scores, positives, negatives)
+        let groups = self.scored_groups()?.probabilities()?;
+        let shifted = crate::score::prior_shifted(groups.scores(), positives, negatives)
             .map_err(|_| Missing::TrainingOneClass)?;
-        let mut merged: Vec<Group> = Vec::with_capacity(groups.len());
-        for (group, score) in groups.iter().zip(shifted) {
-            match merged.last_mut() {
+        let (mut scores, mut counts): (Vec<f64>, Vec<[u32; 2]>) = (Vec::new(), Vec::new());
+        for (score, count) in shifted.into_iter().zip(groups.counts) {
+            match (scores.last(), counts.last_mut()) {
                 // The shift never swaps two scores, but rounding can make neighbours equal.
-                Some(last) if last.score == score => {
-                    last.positives += group.positives;
-                    last.negatives += group.negatives;
+                (Some(last), Some(merged)) if *last == score => {
+                    *merged = [merged[0] + count[0], merged[1] + count[1]];
                 }
-                _ => merged.push(Group { score, ..*group }),
+                _ => {
+                    scores.push(score);
+                    counts.push(*count);
+                }
             }
         }
-        Ok(Self {
-            confusion: self.confusion,
-            groups: Some(merged),
-        })
+        Ok(Self::new(self.confusion, Some(scores), counts))
     }
 
     /// The score groups in ascending order, for metrics that need no second class.
     ///
     /// # Errors
     /// [`Missing::Empty`] without rows, [`Missing::NoScores`] without scores.
-    pub fn scored_groups(&self) -> Result<&[Group], Missing> {
+    pub fn scored_groups(&self) -> Result<Groups<'_>, Missing> {
         if self.confusion.rows() == 0 {
             return Err(Missing::Empty);
         }
-        self.groups.as_deref().ok_or(Missing::NoScores)
+        let scale = self.scale.as_deref().ok_or(Missing::NoScores)?;
+        Ok(Groups {
+            scale,
+            counts: &self.counts,
+        })
     }
 
     /// The score groups in ascending order, for metrics that compare the classes.
     ///
     /// # Errors
     /// As [`Tally::scored_groups`], and [`Missing::OneClass`].
-    pub fn two_class_groups(&self) -> Result<&[Group], Missing> {
+    pub fn two_class_groups(&self) -> Result<Groups<'_>, Missing> {
         let groups = self.scored_groups()?;
         if self.confusion.positives() == 0 || self.confusion.negatives() == 0 {
             return Err(Missing::OneClass);
@@ -162,16 +220,40 @@ impl Tally {
     }
 }
 
-/// Whether all scores that occur are probabilities.
-///
-/// # Errors
-/// [`Missing::ScoreOutOfRange`] otherwise.
-pub(crate) fn probabilities(groups: &[Group]) -> Result<(), Missing> {
-    let outside = |group: &&Group| group.rows() > 0 && !(0.0..=1.0).contains(&group.score);
-    if groups.iter().find(outside).is_some() {
-        Err(Missing::ScoreOutOfRange)
-    } else {
-        Ok(())
+/// The score groups of a tally, in ascending order of score.
+#[derive(Debug, Clone, Copy)]
+pub struct Groups<'a> {
+    pub(crate) scale: &'a Scale,
+    /// Negatives and positives of each score.
+    pub(crate) counts: &'a [[u32; 2]],
+}
+
+impl<'a> Groups<'a> {
+    /// The groups, those without rows included.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Group> + ExactSizeIterator + use<'a> {
+        let pairs = self.scale.scores.iter().zip(self.counts);
+        pairs.map(|(&score, &[negatives, positives])| Group {
+            score,
+            positives: u64::from(positives),
+            negatives: u64::from(negatives),
+        })
+    }
+
+    pub(crate) fn scores(&self) -> &'a [f64] {
+        &self.scale.scores
+    }
+
+    /// These groups, if all scores that occur are probabilities.
+    ///
+    /// # Errors
+    /// [`Missing::ScoreOutOfRange`] otherwise.
+    pub fn probabilities(self) -> Result<Self, Missing> {
+        let outside = |group: &Group| group.rows() > 0 && !(0.0..=1.0).contains(&group.score);
+        if self.scale.probabilities || !self.iter().any(|group| outside(&group)) {
+            Ok(self)
+        } else {
+            Err(Missing::ScoreOutOfRange)
+        }
     }
 }
 
@@ -194,7 +276,8 @@ pub(crate) fn score_of(key: u64) -> f64 {
     })
 }
 
-fn groups(labels: &[bool], scores: &[f64]) -> Vec<Group> {
+/// The distinct scores in ascending order, and the negatives and positives that have each.
+fn groups(labels: &[bool], scores: &[f64]) -> (Vec<f64>, Vec<[u32; 2]>) {
     // Each class sorted on its own as integers, then merged: half the work of sorting (score, label) pairs.
     let sorted = |class: bool| {
         let of_class = labels
@@ -207,7 +290,7 @@ fn groups(labels: &[bool], scores: &[f64]) -> Vec<Group> {
     };
     let (positives, negatives) = (sorted(true), sorted(false));
     let (mut p, mut n) = (0, 0);
-    let mut groups = Vec::new();
+    let (mut distinct, mut counts) = (Vec::new(), Vec::new());
     while p < positives.len() || n < negatives.len() {
         let next = match (positives.get(p), negatives.get(n)) {
             (Some(&a), Some(&b)) => a.min(b),
@@ -222,14 +305,10 @@ fn groups(labels: &[bool], scores: &[f64]) -> Vec<Group> {
         while negatives.get(n) == Some(&next) {
             n += 1;
         }
-        let (positives, negatives) = ((p - p0) as u64, (n - n0) as u64);
-        groups.push(Group {
-            score: score_of(next),
-            positives,
-            negatives,
-        });
+        distinct.push(score_of(next));
+        counts.push([(n - n0) as u32, (p - p0) as u32]);
     }
-    groups
+    (distinct, counts)
 }
 
 #[cfg(test)]
@@ -261,6 +340,7 @@ mod tests {
     fn equal_scores_are_one_group_and_signed_zeros_tie() {
         let tally = Tally::of_rows(&[true, false, true], &[true; 3], Some(&[0.0, -0.0, -1.0]));
         let groups = tally.two_class_groups().unwrap();
+        let groups: Vec<Group> = groups.iter().collect();
         assert_eq!(groups.len(), 2);
         assert_eq!((groups[1].positives, groups[1].negatives), (1, 1));
         assert_eq!(tally.confusion().false_positive, 1);
@@ -286,15 +366,17 @@ mod tests {
     #[test]
     fn reasons_come_in_a_fixed_order() {
         assert_eq!(
-            Tally::of_rows(&[], &[], None).two_class_groups(),
-            Err(Missing::Empty)
+            Tally::of_rows(&[], &[], None).two_class_groups().err(),
+            Some(Missing::Empty)
         );
         assert_eq!(
-            Tally::of_rows(&[true], &[true], None).two_class_groups(),
-            Err(Missing::NoScores)
+            Tally::of_rows(&[true], &[true], None)
+                .two_class_groups()
+                .err(),
+            Some(Missing::NoScores)
         );
         let one = Tally::of_rows(&[true], &[true], Some(&[7.0]));
-        assert_eq!(one.two_class_groups(), Err(Missing::OneClass));
+        assert_eq!(one.two_class_groups().err(), Some(Missing::OneClass));
         assert!(one.scored_groups().is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! A bootstrap's memory does not grow with the number of resamples times rows. A binary of its own: the peak is the
 //! process's.
 
-use focus_metrics::{Plan, Scored, Units, metrics, paired_bootstrap};
+use focus_metrics::{Plan, Role, Scored, Units, metrics_of, paired_bootstrap};
 
 /// Peak resident memory in bytes, where the system tells it.
 fn peak() -> Option<u64> {
@@ -33,7 +33,7 @@ fn a_bootstrap_needs_memory_for_rows_not_for_rows_times_resamples() {
         .num_threads(2)
         .build()
         .unwrap();
-    pool.install(|| paired_bootstrap(&base, &other, &metrics(), &plan))
+    pool.install(|| paired_bootstrap(&base, &other, &metrics_of(Role::Headline), &plan))
         .unwrap();
     let grown = peak().unwrap() - before;
     // One byte for each row and resample would be 100 MB. Two arms in order and two threads' counts are about 25 MB.

@@ -174,8 +174,13 @@ proptest! {
         let a = Columns::of(&rows);
         for (spec, value) in evaluate_all(&a.arm(0)) {
             if let Some(value) = value.value() {
-                let low = if spec.id == "brier_skill" { f64::MIN } else { 0.0 };
-                prop_assert!(value >= low && value <= 1.0, "{}: {}", spec.id, value);
+                let (low, high) = match spec.id {
+                    "brier_skill" => (f64::MIN, 1.0),
+                    "ece_debiased" => (-1.0, 1.0),
+                    "calibration_slope" | "calibration_intercept" => (f64::MIN, f64::MAX),
+                    _ => (0.0, 1.0),
+                };
+                prop_assert!(value >= low && value <= high, "{}: {}", spec.id, value);
             }
         }
         for estimate in a.plain(true) {

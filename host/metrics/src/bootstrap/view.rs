@@ -6,18 +6,20 @@ use crate::tally::{Confusion, Tally, key};
 
 /// Some rows of one arm.
 pub(crate) struct View {
-    /// Unit of each row.
-    unit: Vec<u32>,
-    /// Index of each row's confusion cell: 2 label + decision.
-    cell: Vec<u8>,
-    /// Index of each row's score group; empty where scores are absent or not asked for.
-    group: Vec<u32>,
-    /// The rows' tally, whose group scores a resample's tally shares.
+    /// Units of the rows, ordered by confusion cell: 2 label + decision.
+    by_cell: Vec<u32>,
+    /// Where each confusion cell's units end in `by_cell`.
+    ends: [usize; 4],
+    /// Units of the rows, ordered by place; empty where scores are absent or not asked for.
+    by_place: Vec<u32>,
+    /// The rows' places among the counts, ascending: 2 (index of score) + label. Written in order, so that memory streams.
+    place: Vec<u32>,
+    /// The rows' tally, whose scale a resample's tally shares.
     pub(crate) tally: Tally,
 }
 
 impl View {
-    /// The rows of `arm` that `keep` keeps.
+    /// The rows of `arm` that `keep` keeps; `unit` holds each row's unit.
     pub(crate) fn new(
         arm: &Scored<'_>,
         unit: &[u32],
@@ -32,57 +34,57 @@ impl View {
             .filter(|_| scores)
             .map(|scores| rows.iter().map(|&row| scores[row]).collect());
         let tally = Tally::of_rows(&labels, &predicted, kept.as_deref());
-        let keys: Vec<u64> = tally
-            .groups
+        let distinct = tally.scale.as_ref().map_or(&[][..], |scale| &scale.scores);
+        let keys: Vec<u64> = distinct.iter().map(|&score| key(score)).collect();
+        let place = |(score, &label): (&f64, &bool)| {
+            let found = keys.binary_search(&key(*score));
+            let found = found.expect("every score has a group in its own tally") as u32;
+            2 * found + u32::from(label)
+        };
+        let units = || rows.iter().map(|&row| unit[row]);
+        let mut places: Vec<(u32, u32)> = kept
             .iter()
             .flatten()
-            .map(|group| key(group.score))
+            .zip(&labels)
+            .map(place)
+            .zip(units())
             .collect();
-        let find = |score: &f64| {
-            let found = keys.binary_search(&key(*score));
-            found.expect("every score has a group in its own tally") as u32
-        };
+        places.sort_unstable();
+        let cells = labels
+            .iter()
+            .zip(&predicted)
+            .map(|(&label, &decision)| u8::from(label) * 2 + u8::from(decision));
+        let mut cells: Vec<(u8, u32)> = cells.zip(units()).collect();
+        cells.sort_unstable();
         Self {
-            unit: rows.iter().map(|&row| unit[row]).collect(),
-            cell: labels
-                .iter()
-                .zip(&predicted)
-                .map(|(&label, &decision)| u8::from(label) * 2 + u8::from(decision))
-                .collect(),
-            group: kept.iter().flatten().map(find).collect(),
+            by_cell: cells.iter().map(|&(_, unit)| unit).collect(),
+            ends: [0, 1, 2, 3].map(|cell| cells.partition_point(|&(other, _)| other <= cell)),
+            by_place: places.iter().map(|&(_, unit)| unit).collect(),
+            place: places.iter().map(|&(place, _)| place).collect(),
             tally,
         }
     }
 
     /// Fills `tally`, which began as a copy of this view's, with the rows, each counted as often as its unit was drawn.
     pub(crate) fn weigh(&self, weights: &[u32], tally: &mut Tally) {
-        let mut cells = [0_u64; 4];
-        for (&unit, &cell) in self.unit.iter().zip(&self.cell) {
-            cells[usize::from(cell & 3)] += u64::from(weights[unit as usize]);
-        }
-        let [true_negative, false_positive, false_negative, true_positive] = cells;
+        let drawn = |from: usize, to: usize| {
+            let units = self.by_cell[from..to].iter();
+            units
+                .map(|&unit| u64::from(weights[unit as usize]))
+                .sum::<u64>()
+        };
+        let [negative, false_positive, false_negative, positive] = self.ends;
         tally.confusion = Confusion {
-            true_positive,
-            false_positive,
-            false_negative,
-            true_negative,
+            true_negative: drawn(0, negative),
+            false_positive: drawn(negative, false_positive),
+            false_negative: drawn(false_positive, false_negative),
+            true_positive: drawn(false_negative, positive),
         };
-        let Some(groups) = &mut tally.groups else {
-            return;
-        };
-        for group in groups.iter_mut() {
-            (group.positives, group.negatives) = (0, 0);
-        }
-        for ((&unit, &cell), &group) in self.unit.iter().zip(&self.cell).zip(&self.group) {
-            let (weight, group) = (
-                u64::from(weights[unit as usize]),
-                &mut groups[group as usize],
-            );
-            *(if cell >= 2 {
-                &mut group.positives
-            } else {
-                &mut group.negatives
-            }) += weight;
+        tally.recalibration.take();
+        let counts = tally.counts.as_flattened_mut();
+        counts.fill(0);
+        for (&unit, &place) in self.by_place.iter().zip(&self.place) {
+            counts[place as usize] += weights[unit as usize];
         }
     }
 }

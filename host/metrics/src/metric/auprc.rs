@@ -25,13 +25,11 @@ fn average_precision(tally: &Tally) -> Result<f64, Missing> {
     let groups = tally.two_class_groups()?;
     let (mut true_positives, mut passed) = (0_u64, 0_u64);
     let mut sum = 0.0;
-    // Thresholds without a positive add nothing: recall does not move there.
-    for group in groups.iter().rev() {
-        true_positives += group.positives;
-        passed += group.rows();
-        if group.positives > 0 {
-            sum += group.positives as f64 * (true_positives as f64 / passed as f64);
-        }
+    // No branch on thresholds without a positive, which add nothing: recall does not move there.
+    for &[negatives, positives] in groups.counts.iter().rev() {
+        true_positives += u64::from(positives);
+        passed += u64::from(positives) + u64::from(negatives);
+        sum += f64::from(positives) * (true_positives as f64 / passed.max(1) as f64);
     }
     Ok(sum / tally.confusion().positives() as f64)
 }

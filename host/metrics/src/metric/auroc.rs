@@ -1,4 +1,4 @@
-//! AUROC: P(s+ > s-) + P(s+ = s-) / 2, counted in integers over all pairs. A score is never flipped, squashed or
+//! AUROC: P(s+ > s-) + P(s+ = s-) / 2, counted in integers over all pairs, each twice, so that half a pair is one too. A score is never flipped, squashed or
 //! rescaled. Missing with one class.
 
 use crate::registry::{Direction, Input, MetricSpec, Role, register};
@@ -23,16 +23,26 @@ fn auroc(tally: &Tally) -> MetricValue {
 
 fn pairs_won(tally: &Tally) -> Result<f64, Missing> {
     let groups = tally.two_class_groups()?;
-    // Pairs are counted twice, so that half a pair is an integer. u128: n+ n- of a weighted resample can pass u64.
-    let mut twice_won = 0_u128;
-    let mut negatives_below = 0_u64;
-    for group in groups {
-        let worth = 2 * negatives_below + group.negatives;
-        twice_won += u128::from(group.positives) * u128::from(worth);
-        negatives_below += group.negatives;
-    }
     let counts = tally.confusion();
     let twice_pairs = 2 * u128::from(counts.positives()) * u128::from(counts.negatives());
+    // n+ n- of a weighted resample can pass u64, which is the faster of the two.
+    let twice_won = if u64::try_from(twice_pairs).is_ok() {
+        let (mut won, mut negatives_below) = (0_u64, 0_u64);
+        for &[negatives, positives] in groups.counts {
+            let (negatives, positives) = (u64::from(negatives), u64::from(positives));
+            won += positives * (2 * negatives_below + negatives);
+            negatives_below += negatives;
+        }
+        u128::from(won)
+    } else {
+        let (mut won, mut negatives_below) = (0_u128, 0_u128);
+        for &[negatives, positives] in groups.counts {
+            let (negatives, positives) = (u128::from(negatives), u128::from(positives));
+            won += positives * (2 * negatives_below + negatives);
+            negatives_below += negatives;
+        }
+        won
+    };
     Ok(twice_won as f64 / twice_pairs as f64)
 }
 

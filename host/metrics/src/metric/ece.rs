@@ -3,7 +3,7 @@
 //! something to clip. Scores computed in f32 go through [`crate::shortest_decimal`] first. Missing with one class.
 
 use crate::registry::{Direction, Input, MetricSpec, Role, register};
-use crate::tally::{Tally, probabilities};
+use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
 /// Number of bins.
@@ -54,14 +54,20 @@ pub(crate) fn bin_of(score: f64) -> usize {
 /// # Errors
 /// [`Missing::Empty`], [`Missing::NoScores`], [`Missing::ScoreOutOfRange`]. One class is fine here.
 pub fn reliability_bins(tally: &Tally) -> Result<[Bin; BINS], Missing> {
-    let groups = tally.scored_groups()?;
-    probabilities(groups)?;
+    let groups = tally.scored_groups()?.probabilities()?;
     let mut bins = [Bin::default(); BINS];
-    for group in groups.iter().filter(|group| group.rows() > 0) {
-        let bin = &mut bins[bin_of(group.score)];
-        bin.rows += group.rows();
-        bin.positives += group.positives;
-        bin.score_sum += group.rows() as f64 * group.score;
+    let starts = groups.scale.starts(bin_of);
+    for (bin, ends) in bins.iter_mut().zip(starts.windows(2)) {
+        let range = ends[0]..ends[1];
+        // Groups without rows occur in resamples and may lie outside [0, 1]; they add 0 to an end bin.
+        for (&score, &[negatives, positives]) in groups.scores()[range.clone()]
+            .iter()
+            .zip(&groups.counts[range])
+        {
+            bin.rows += u64::from(negatives) + u64::from(positives);
+            bin.positives += u64::from(positives);
+            bin.score_sum += (f64::from(negatives) + f64::from(positives)) * score;
+        }
     }
     Ok(bins)
 }

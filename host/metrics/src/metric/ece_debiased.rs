@@ -50,12 +50,19 @@ fn left_out(tally: &Tally) -> Result<f64, Missing> {
             0.0
         }
     });
-    for group in groups.iter().filter(|group| group.rows() > 0) {
-        let bin = bin_of(group.score);
-        if excess[bin].abs() <= 1.0 + ROUNDING {
-            let (of_positive, of_negative) = (group.score - 1.0, group.score);
-            sums[bin] += group.positives as f64 * of_positive * sign(excess[bin] - of_positive)
-                + group.negatives as f64 * of_negative * sign(excess[bin] - of_negative);
+    let starts = groups.scale.starts(bin_of);
+    for ((sum, excess), ends) in sums.iter_mut().zip(excess).zip(starts.windows(2)) {
+        if excess.abs() > 1.0 + ROUNDING {
+            continue;
+        }
+        let range = ends[0]..ends[1];
+        for (&score, &[negatives, positives]) in groups.scores()[range.clone()]
+            .iter()
+            .zip(&groups.counts[range])
+        {
+            let (of_positive, of_negative) = (score - 1.0, score);
+            *sum += f64::from(positives) * of_positive * sign(excess - of_positive)
+                + f64::from(negatives) * of_negative * sign(excess - of_negative);
         }
     }
     Ok(sums.iter().sum::<f64>() / tally.confusion().rows() as f64)

@@ -2,7 +2,7 @@
 //! where a score is no probability. One class is enough.
 
 use crate::registry::{Direction, Input, MetricSpec, Role, register};
-use crate::tally::{Tally, probabilities};
+use crate::tally::Tally;
 use crate::value::{MetricValue, Missing};
 
 register!(MetricSpec {
@@ -22,8 +22,7 @@ fn mean_score(tally: &Tally) -> MetricValue {
 }
 
 fn mean(tally: &Tally) -> Result<f64, Missing> {
-    let groups = tally.scored_groups()?;
-    probabilities(groups)?;
+    let groups = tally.scored_groups()?.probabilities()?;
     // Groups without rows occur in resamples and may lie outside [0, 1].
     let present = groups.iter().filter(|group| group.rows() > 0);
     let sum: f64 = present.map(|group| group.rows() as f64 * group.score).sum();
