@@ -28,6 +28,11 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
+    /// The format of a file's bytes, where it is one that is read here.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        sniff(bytes).ok()
+    }
+
     /// Extensions that names of such files have, in lower case.
     fn extensions(self) -> &'static [&'static str] {
         match self {

@@ -75,7 +75,7 @@ fn text(found: &RunComparison) -> String {
             grid.add_row([
                 delta.metric.to_owned(),
                 three(delta.base),
-                three(delta.tuned),
+                three(delta.other),
                 difference,
                 three_p(delta.p),
                 three_p(delta.q),

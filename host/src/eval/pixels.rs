@@ -82,7 +82,7 @@ impl PixelSource for FilePixels {
 }
 
 /// How a note on a file's name begins, so that it can be told from one on its picture.
-const NAME_NOTE: &str = "named ";
+const NAME_NOTE: &str = "the name ends in ";
 /// Between the two, where there are both.
 pub(crate) const NOTE_BORDER: &str = " | ";
 
@@ -110,14 +110,7 @@ pub fn notes_of(message: &str) -> impl Iterator<Item = &str> {
 
 /// A remark where the extension says another format than the content.
 fn name_note(file: &Path, bytes: &[u8]) -> Option<String> {
-    let format = ImageFormat::of(bytes)?;
-    let extension = file.extension()?.to_str()?.to_ascii_lowercase();
-    (!format.extensions().contains(&extension.as_str())).then(|| {
-        format!(
-            "{NAME_NOTE}.{extension}, but its content is {}",
-            format.name()
-        )
-    })
+    ImageFormat::of(bytes)?.remark_on_name(file)
 }
 
 /// A remark on what was done to the picture beyond decoding and resizing.
@@ -129,8 +122,8 @@ fn picture_note(notes: &DecodeNotes) -> Option<String> {
     if notes.bits > 8 {
         parts.push(format!("{} bits a sample brought to 8", notes.bits));
     }
-    if notes.field.as_ref().is_some_and(|field| !field.found()) {
-        parts.push("no circular field found, so it was used whole".to_owned());
+    if let Some(reason) = notes.field.as_ref().and_then(|field| field.fallback.as_ref()) {
+        parts.push(format!("no circular field found ({reason}), so it was used whole"));
     }
     parts.extend(notes.remarks.iter().cloned());
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -169,4 +162,25 @@ pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> O
     };
     let spec = PrepareSpec::new(card.width, card.height, geometry, filter);
     Some(spec.with_steps(steps).with_decode(decode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_lies_is_noted_and_told_from_the_picture() {
+        let png = b"\x89PNG\r\n\x1a\n....";
+        let name = name_note(Path::new("eye.jpg"), png).expect("it lies");
+        assert!(name.starts_with(NAME_NOTE), "{name}");
+        assert_eq!(name_note(Path::new("eye.PNG"), png), None);
+        assert_eq!(name_note(Path::new("eye.png"), b"no picture"), None);
+
+        let both = joined(Some(&name), Some("one; two")).expect("both");
+        assert_eq!(picture_part(&both), Some("one; two"));
+        assert_eq!(notes_of(&both).collect::<Vec<_>>(), [&name, "one", "two"]);
+        assert_eq!(picture_part(&name), None);
+        assert_eq!(picture_part("one"), Some("one"));
+        assert_eq!(joined(None, None), None);
+    }
 }

@@ -31,7 +31,7 @@ const ENTRIES: [&str; 6] = [
 const BATCH: u32 = 64;
 
 /// What was written, or found written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Summary {
     /// The dataset's folder.
     pub dir: PathBuf,

@@ -45,7 +45,7 @@ impl PixelSource for Drawn {
         }
         let bytes = Self::pixels(sample).to_vec();
         let hash = ContentHash::of(&bytes);
-        let note = (sample % 3 == 0).then(|| "named .x, but its content is drawn".to_owned());
+        let note = (sample % 3 == 0).then(|| "the name ends in `.x`, and the content is drawn".to_owned());
         Ok(FileBytes { bytes, hash, note })
     }
 
@@ -208,7 +208,7 @@ fn a_batch_is_taken_from_the_cache_only_whole() {
         );
     }
     let messages: Vec<_> = rows(&log).into_iter().map(|row| row.message).collect();
-    let named = "named .x, but its content is drawn";
+    let named = "the name ends in `.x`, and the content is drawn";
     assert_eq!(
         messages[0].as_deref(),
         Some(format!("{named} | drawn, says the cache").as_str())

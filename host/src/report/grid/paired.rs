@@ -110,7 +110,7 @@ fn comparisons(track: &str, all: &[Comparison]) -> Section {
                 delta.metric.into(),
                 comparison.n.to_string(),
                 number(delta.base),
-                number(delta.tuned),
+                number(delta.other),
                 format!("{}{}", signed(delta.delta), interval(delta.interval)),
                 probability(delta.p),
                 probability(delta.q),
