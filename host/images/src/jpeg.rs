@@ -10,7 +10,8 @@
 
 use focus_resize::{Chroma, YccPlanes};
 use turbojpeg::{
-    Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor, Subsamp, YuvImage,
+    Colorspace, DecompressHeader, Decompressor, Image, PixelFormat, ScalingFactor, Subsamp,
+    YuvImage,
 };
 
 use crate::orientation::Orientation;
@@ -147,13 +148,18 @@ pub(crate) fn decode(
     let mut remarks = Vec::new();
     let orientation = Orientation::of_jpeg(bytes, &mut remarks);
     if let Some(count) = pictures(bytes) {
-        remarks.push(format!("a multi-picture file (MPO) of {count}; the first is read"));
+        remarks.push(format!(
+            "a multi-picture file (MPO) of {count}; the first is read"
+        ));
     }
     let stored = (opened.header.width as u32, opened.header.height as u32);
     let eighths = match detail {
         Detail::Eighths(wanted) if !opened.header.is_lossless => {
             let wanted = wanted(orientation.upright(stored));
-            SCALES.into_iter().find(|&scale| scale >= wanted).unwrap_or(8)
+            SCALES
+                .into_iter()
+                .find(|&scale| scale >= wanted)
+                .unwrap_or(8)
         }
         _ => 8,
     };
@@ -168,7 +174,10 @@ pub(crate) fn decode(
     if eighths < 8 {
         scale(&mut opened.library, factor)?;
     }
-    let (width, height) = (factor.scale(opened.header.width), factor.scale(opened.header.height));
+    let (width, height) = (
+        factor.scale(opened.header.width),
+        factor.scale(opened.header.height),
+    );
     let planes = opened.planes().filter(|_| {
         eighths == 8 && !matches!(detail, Detail::Full) && orientation == Orientation::UPRIGHT
     });
@@ -214,7 +223,12 @@ pub(crate) fn decode(
         }
         let turn = if inverted { 255 } else { 0 };
         pixels.clear();
-        pixels.extend(raw.as_chunks::<4>().0.iter().flat_map(|inks| ink(inks.map(|value| value ^ turn))));
+        pixels.extend(
+            raw.as_chunks::<4>()
+                .0
+                .iter()
+                .flat_map(|inks| ink(inks.map(|value| value ^ turn))),
+        );
     }
     let mut notes = opened.notes(orientation, remarks);
     notes.eighths = (eighths < 8).then_some(eighths);
@@ -261,11 +275,19 @@ fn pictures(bytes: &[u8]) -> Option<u32> {
     let big = block.starts_with(b"MM");
     let long = |at: usize| -> Option<u32> {
         let four = *block.get(at..)?.first_chunk()?;
-        Some(if big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+        Some(if big {
+            u32::from_be_bytes(four)
+        } else {
+            u32::from_le_bytes(four)
+        })
     };
     let short = |at: usize| -> Option<u16> {
         let two = *block.get(at..)?.first_chunk()?;
-        Some(if big { u16::from_be_bytes(two) } else { u16::from_le_bytes(two) })
+        Some(if big {
+            u16::from_be_bytes(two)
+        } else {
+            u16::from_le_bytes(two)
+        })
     };
     let at = long(4)? as usize;
     let entries = usize::from(short(at)?);

@@ -75,12 +75,7 @@ impl Orientation {
     }
 
     /// Turns RGB pixels upright: from `source` (of `width` x `height`) to `target`. Returns the new width and height.
-    pub(crate) fn apply(
-        self,
-        source: &[u8],
-        size: (u32, u32),
-        target: &mut Vec<u8>,
-    ) -> (u32, u32) {
+    pub(crate) fn apply(self, source: &[u8], size: (u32, u32), target: &mut Vec<u8>) -> (u32, u32) {
         self.turn::<3>(source, size, target)
     }
 

@@ -222,7 +222,10 @@ mod tests {
             .with_steps("mask,pad".parse().unwrap())
             .with_decode(Decode::Fast);
         let json = serde_json::to_string(&spec).unwrap();
-        assert!(json.ends_with(r#""steps":["mask","pad"],"decode":"fast"}"#), "{json}");
+        assert!(
+            json.ends_with(r#""steps":["mask","pad"],"decode":"fast"}"#),
+            "{json}"
+        );
         assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
     }
 }

@@ -110,7 +110,12 @@ impl Workspace {
         if steps.is_empty() {
             return Ok((size, notes, layout));
         }
-        let look = |pixels: &[u8], size| steps.need_field().then(|| field::find(pixels, size)).transpose();
+        let look = |pixels: &[u8], size| {
+            steps
+                .need_field()
+                .then(|| field::find(pixels, size))
+                .transpose()
+        };
         // Steps need RGB; a JPEG at its full scale may have been left in planes.
         if layout != Layout::Rgb {
             (size, notes, _) = self.decode_upright(bytes, limits, Detail::Full)?;

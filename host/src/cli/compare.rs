@@ -102,8 +102,12 @@ fn text(found: &RunComparison) -> String {
         .expect("text takes text");
     }
     for cell in &found.unpaired {
-        writeln!(out, "note     not paired ({}): {}: {}", cell.side, cell.cell, cell.reason)
-            .expect("text takes text");
+        writeln!(
+            out,
+            "note     not paired ({}): {}: {}",
+            cell.side, cell.cell, cell.reason
+        )
+        .expect("text takes text");
     }
     out
 }

@@ -117,9 +117,18 @@ fn text(summary: &ImportSummary, out: &Path) -> String {
         line("empty", cell.clone());
     }
     for (what, found) in [
-        ("result ids that no known image bears", &summary.unmatched_ids),
-        ("known test images that no result names", &summary.unmatched_images),
-        ("labels of the data folder that differ from `ground_truth`", &summary.published_label_differs),
+        (
+            "result ids that no known image bears",
+            &summary.unmatched_ids,
+        ),
+        (
+            "known test images that no result names",
+            &summary.unmatched_images,
+        ),
+        (
+            "labels of the data folder that differ from `ground_truth`",
+            &summary.published_label_differs,
+        ),
     ] {
         if found.count > 0 {
             line(
@@ -129,12 +138,18 @@ fn text(summary: &ImportSummary, out: &Path) -> String {
         }
     }
     if summary.both_zero > 0 {
-        line("both zero", format!("{} rows whose two probabilities are 0", summary.both_zero));
+        line(
+            "both zero",
+            format!("{} rows whose two probabilities are 0", summary.both_zero),
+        );
     }
     if !summary.unknown_models.is_empty() {
         line(
             "unknown",
-            format!("models not in the catalogue: {}", summary.unknown_models.join(", ")),
+            format!(
+                "models not in the catalogue: {}",
+                summary.unknown_models.join(", ")
+            ),
         );
     }
     for remark in &summary.remarks {
@@ -173,7 +188,10 @@ pub(crate) fn export(args: &ExportArgs, out: &Output) -> CommandResult {
             summary.rows,
             args.out.display()
         );
-        for (what, left_out) in [("cells", &summary.cells_left_out), ("rows", &summary.rows_left_out)] {
+        for (what, left_out) in [
+            ("cells", &summary.cells_left_out),
+            ("rows", &summary.rows_left_out),
+        ] {
             for (reason, count) in left_out {
                 writeln!(text, "left out   {count} {what}: {reason}").expect("text takes text");
             }

@@ -48,15 +48,17 @@ fn config(args: &SynthImagesArgs) -> Result<Config, Failure> {
     for (key, text) in &args.settings {
         set(&mut table, key, text)?;
     }
-    toml::Value::Table(table).try_into().map_err(|error: toml::de::Error| {
-        Failure::new(
-            Code::Usage,
-            format!("The configuration cannot be read: {}", error.message()),
-        )
-        .with_hint(Some(
-            "`focus-host synth --show-config` prints every field with its value".into(),
-        ))
-    })
+    toml::Value::Table(table)
+        .try_into()
+        .map_err(|error: toml::de::Error| {
+            Failure::new(
+                Code::Usage,
+                format!("The configuration cannot be read: {}", error.message()),
+            )
+            .with_hint(Some(
+                "`focus-host synth --show-config` prints every field with its value".into(),
+            ))
+        })
 }
 
 fn read(file: &Path) -> Result<toml::Table, Failure> {
@@ -88,7 +90,10 @@ fn set(table: &mut toml::Table, key: &str, text: &str) -> Result<(), Failure> {
             .or_insert_with(|| toml::Value::Table(toml::Table::new()))
             .as_table_mut()
             .ok_or_else(|| {
-                Failure::new(Code::Usage, format!("`{key}` is no field: `{part}` holds no fields"))
+                Failure::new(
+                    Code::Usage,
+                    format!("`{key}` is no field: `{part}` holds no fields"),
+                )
             })?;
     }
     at.insert(last.to_owned(), value);
@@ -103,14 +108,18 @@ mod tests {
         SynthImagesArgs {
             out: None,
             config: None,
-            settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            settings: settings
+                .iter()
+                .map(|(k, v)| ((*k).into(), (*v).into()))
+                .collect(),
             show_config: false,
         }
     }
 
     #[test]
     fn single_values_go_over_the_default() {
-        let made = config(&args(&[("patients", "7"), ("label_noise.rate", "0.25")])).expect("reads");
+        let made =
+            config(&args(&[("patients", "7"), ("label_noise.rate", "0.25")])).expect("reads");
         assert_eq!((made.patients, made.label_noise.rate), (7, 0.25));
         assert_eq!(made.size, Config::default().size);
     }

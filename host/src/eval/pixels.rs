@@ -122,8 +122,14 @@ fn picture_note(notes: &DecodeNotes) -> Option<String> {
     if notes.bits > 8 {
         parts.push(format!("{} bits a sample brought to 8", notes.bits));
     }
-    if let Some(reason) = notes.field.as_ref().and_then(|field| field.fallback.as_ref()) {
-        parts.push(format!("no circular field found ({reason}), so it was used whole"));
+    if let Some(reason) = notes
+        .field
+        .as_ref()
+        .and_then(|field| field.fallback.as_ref())
+    {
+        parts.push(format!(
+            "no circular field found ({reason}), so it was used whole"
+        ));
     }
     parts.extend(notes.remarks.iter().cloned());
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -85,7 +85,12 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
             error_budget: budget,
             published_apart: apart.contains(&cell.cell),
         };
-        let analysis = analyse(&rows, &grid.cohorts()[&cell.cell.dataset], &context, options)?;
+        let analysis = analyse(
+            &rows,
+            &grid.cohorts()[&cell.cell.dataset],
+            &context,
+            options,
+        )?;
         if analysis.status == CellStatus::Failed {
             notes.push(format!(
                 "{} / {}: FAILED, more test images without an answer than the error budget of {:.1} % allows",

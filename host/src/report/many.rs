@@ -41,7 +41,10 @@ pub fn stored_grid_forms(
     let form = |id| render_grid(&analysis, id).expect("a form of this room");
     Ok((
         metrics,
-        vec![("report.json", form("json")), ("report.md", form("markdown"))],
+        vec![
+            ("report.json", form("json")),
+            ("report.md", form("markdown")),
+        ],
     ))
 }
 

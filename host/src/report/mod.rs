@@ -5,8 +5,8 @@
 mod gather;
 mod grid;
 mod json;
-mod markdown;
 mod many;
+mod markdown;
 mod number;
 mod table;
 mod text;

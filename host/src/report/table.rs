@@ -1,7 +1,7 @@
 //! The rows that text and Markdown tables share: one per cell and track, tracks that agree merged.
 
-use super::{CellReport, Report, number};
 use super::grid::{GAP_NOTE, gap_rows};
+use super::{CellReport, Report, number};
 use focus_analysis::{CellStatus, RESAMPLES, Track, TrackAnalysis};
 use std::collections::BTreeSet;
 
@@ -196,7 +196,9 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
         ));
     }
     if !gaps(report, false).is_empty() {
-        lines.push(format!("{GAP_NOTE}; n+ and n- of each group beside its name"));
+        lines.push(format!(
+            "{GAP_NOTE}; n+ and n- of each group beside its name"
+        ));
     }
     if report.cells.iter().any(|cell| {
         cell.analysis

@@ -85,7 +85,10 @@ impl Builder<'_> {
         let pairs = self.pairs(rows, cells, catalogue)?;
         let mut by_base: BTreeMap<&focus_store::CellKey, Vec<&Pair<'_>>> = BTreeMap::new();
         for pair in &pairs {
-            by_base.entry(&pair.base.analysis.cell).or_default().push(pair);
+            by_base
+                .entry(&pair.base.analysis.cell)
+                .or_default()
+                .push(pair);
         }
         for pairs in by_base.values() {
             self.corrected(pairs, cohort)?;
@@ -182,8 +185,9 @@ impl Builder<'_> {
             groups.push(together);
         }
         for group in groups {
-            let arms: Vec<&TrackColumns> =
-                std::iter::once(&base).chain(group.iter().map(|(_, arm)| arm)).collect();
+            let arms: Vec<&TrackColumns> = std::iter::once(&base)
+                .chain(group.iter().map(|(_, arm)| arm))
+                .collect();
             let members: Vec<&Pair<'_>> = group.iter().map(|(pair, _)| *pair).collect();
             self.compare(&members, &Common::of(&arms), cohort)?;
         }
@@ -204,9 +208,14 @@ impl Builder<'_> {
             let mut comparison = pair.comparison(common, kind);
             for ((spec, base), tuned) in specs.iter().zip(base).zip(tuned) {
                 let delta = tuned.minus(base).map_err(AnalysisError::during(what()))?;
-                comparison.deltas.push(DeltaEntry::of(spec.id, base, tuned, &delta));
+                comparison
+                    .deltas
+                    .push(DeltaEntry::of(spec.id, base, tuned, &delta));
                 // A domain's few tests need no more than the resamples of an interval: the first of the same stream.
-                let few = Series::new(delta.point(), delta.draws().take(options.resamples as usize));
+                let few = Series::new(
+                    delta.point(),
+                    delta.draws().take(options.resamples as usize),
+                );
                 for group in comparison.groups() {
                     self.corrected
                         .add(group, spec.id, set, &few)
@@ -223,8 +232,13 @@ impl Builder<'_> {
     fn one_eye(&mut self, pairs: &[&Pair<'_>], common: &Common, cohort: &Cohort) -> Result<()> {
         let what = || format!("One-eye deltas on `{}`", cohort.dataset());
         let kept = cohort.one_eye();
-        let reduced = kept.as_ref().map(|kept| common.retain(|image| kept.contains(&image)));
-        if reduced.as_ref().is_some_and(|r| r.scored.images().len() < common.scored.images().len()) {
+        let reduced = kept
+            .as_ref()
+            .map(|kept| common.retain(|image| kept.contains(&image)));
+        if reduced
+            .as_ref()
+            .is_some_and(|r| r.scored.images().len() < common.scored.images().len())
+        {
             self.reduced.insert(cohort.dataset().to_owned());
         }
         let rows = reduced.as_ref().unwrap_or(common);
@@ -271,10 +285,14 @@ impl Builder<'_> {
         for (place, spec) in specs.iter().enumerate() {
             let (base, tuned) = (&drawn[0][place], &drawn[1][place]);
             let delta = tuned.minus(base).map_err(AnalysisError::in_cell(cell))?;
-            comparison.deltas.push(DeltaEntry::of(spec.id, base, tuned, &delta));
+            comparison
+                .deltas
+                .push(DeltaEntry::of(spec.id, base, tuned, &delta));
         }
         self.published.level(&comparison);
-        comparison.deltas.retain(|delta| PUBLISHED_METRICS.contains(&delta.metric));
+        comparison
+            .deltas
+            .retain(|delta| PUBLISHED_METRICS.contains(&delta.metric));
         self.published.comparisons.push(comparison);
         Ok(())
     }
@@ -318,7 +336,12 @@ impl Pair<'_> {
             trained_on: self.trained_on.clone(),
             domain: self.domain(&cell.dataset),
             n: common.scored.images().len(),
-            n_pos: common.scored.labels().iter().filter(|label| **label).count(),
+            n_pos: common
+                .scored
+                .labels()
+                .iter()
+                .filter(|label| **label)
+                .count(),
             resampled: kind,
             label_mismatches: common.scored.mismatched,
             deltas: Vec::new(),

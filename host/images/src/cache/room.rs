@@ -76,7 +76,11 @@ impl Room {
             .open(folder.join(LOCK))?;
         lock.lock()?;
         // Another thread may have made room meanwhile.
-        if self.is_due() { self.make(folder) } else { Ok(0) }
+        if self.is_due() {
+            self.make(folder)
+        } else {
+            Ok(0)
+        }
     }
 
     fn is_due(&self) -> bool {
@@ -94,7 +98,9 @@ impl Room {
         let mut removed = 0;
         if content.bytes > self.limit {
             let aim = self.limit - self.limit / 10;
-            content.entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+            content
+                .entries
+                .sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
             for entry in &content.entries {
                 if content.bytes <= aim {
                     break;
@@ -131,7 +137,10 @@ fn look(folder: &Path) -> Content {
                 continue;
             };
             content.bytes += metadata.len();
-            let unfinished = file.file_name().as_encoded_bytes().starts_with(PART.as_bytes());
+            let unfinished = file
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(PART.as_bytes());
             if !unfinished {
                 content.entries.push(Entry {
                     used,

@@ -1,6 +1,8 @@
 //! Broken, hostile and absent files: each a typed error, never a panic, never part of a picture.
 
-use focus_images::{ImageError, Limits, PixelCache, Workspace, decode, decode_file, prepare_file, read_file};
+use focus_images::{
+    ImageError, Limits, PixelCache, Workspace, decode, decode_file, prepare_file, read_file,
+};
 use proptest::prelude::*;
 
 use crate::common::{data, expected, path, squash};

@@ -45,7 +45,8 @@ impl PixelSource for Drawn {
         }
         let bytes = Self::pixels(sample).to_vec();
         let hash = ContentHash::of(&bytes);
-        let note = (sample % 3 == 0).then(|| "the name ends in `.x`, and the content is drawn".to_owned());
+        let note =
+            (sample % 3 == 0).then(|| "the name ends in `.x`, and the content is drawn".to_owned());
         Ok(FileBytes { bytes, hash, note })
     }
 

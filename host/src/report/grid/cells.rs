@@ -22,8 +22,19 @@ fn tracks(cell: &CellAnalysis) -> impl Iterator<Item = &TrackAnalysis> {
 
 pub(super) fn cells(analysis: &GridAnalysis, detail: Detail) -> Option<Section> {
     let head = [
-        "dataset", "task", "method", "model", "track", "n+", "n-", "AUROC [95 %]", "AUPRC", "accuracy",
-        "F1", "ECE", "",
+        "dataset",
+        "task",
+        "method",
+        "model",
+        "track",
+        "n+",
+        "n-",
+        "AUROC [95 %]",
+        "AUPRC",
+        "accuracy",
+        "F1",
+        "ECE",
+        "",
     ];
     let mut section = Section::new("Cells", &head, 5);
     if !shown(analysis, detail) {
@@ -57,7 +68,15 @@ pub(super) fn gaps(analysis: &GridAnalysis, detail: Detail) -> Option<Section> {
         return None;
     }
     let head = [
-        "dataset", "task", "method", "model", "track", "attribute", "groups", "AUROC", "accuracy",
+        "dataset",
+        "task",
+        "method",
+        "model",
+        "track",
+        "attribute",
+        "groups",
+        "AUROC",
+        "accuracy",
         "equalized odds",
     ];
     let mut section = Section::new("Subgroup gaps", &head, 7);
@@ -100,11 +119,21 @@ pub(in crate::report) fn gap_rows(track: &TrackAnalysis) -> Vec<[String; 5]> {
         let gaps = match found.skipped {
             Some(reason) => [format!("- ({reason})"), String::new(), String::new()],
             None => GAPS.map(|id| {
-                found.gaps.iter().find(|g| g.id == id).map_or_else(String::new, gap)
+                found
+                    .gaps
+                    .iter()
+                    .find(|g| g.id == id)
+                    .map_or_else(String::new, gap)
             }),
         };
         let [auroc, accuracy, odds] = gaps;
-        rows.push([found.attribute.into(), groups.join(", "), auroc, accuracy, odds]);
+        rows.push([
+            found.attribute.into(),
+            groups.join(", "),
+            auroc,
+            accuracy,
+            odds,
+        ]);
     }
     rows
 }

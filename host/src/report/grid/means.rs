@@ -12,11 +12,25 @@ const NAMED: usize = 8;
 
 pub(super) fn coverage(all: &[Coverage]) -> Section {
     let head = [
-        "track", "held against", "expected", "fine-tuned", "present", "failed", "skipped", "missing",
+        "track",
+        "held against",
+        "expected",
+        "fine-tuned",
+        "present",
+        "failed",
+        "skipped",
+        "missing",
     ];
     let mut section = Section::new("Coverage", &head, 2);
     for coverage in all {
-        let count = |status| coverage.counts.get(&status).copied().unwrap_or(0).to_string();
+        let count = |status| {
+            coverage
+                .counts
+                .get(&status)
+                .copied()
+                .unwrap_or(0)
+                .to_string()
+        };
         let against = match coverage.against {
             Expectation::Benchmark => "the benchmark's grid",
             Expectation::Seen => "models, methods and pairs seen",
@@ -55,8 +69,20 @@ pub(super) fn coverage(all: &[Coverage]) -> Section {
 
 pub(super) fn means(table: &MeansTable) -> Section {
     let head = [
-        "task", "family", "group", "method", "models", "cells", "accuracy", "AUROC", "AUPRC", "ECE",
-        "fairness", "quality", "shift", "SD between datasets",
+        "task",
+        "family",
+        "group",
+        "method",
+        "models",
+        "cells",
+        "accuracy",
+        "AUROC",
+        "AUPRC",
+        "ECE",
+        "fairness",
+        "quality",
+        "shift",
+        "SD between datasets",
     ];
     let title = format!("Method-aware means, {} (Table 3)", table.track.name());
     let mut section = Section::new(title, &head, 4);
@@ -75,13 +101,19 @@ pub(super) fn means(table: &MeansTable) -> Section {
             figure(&row.fairness),
             figure(&row.quality),
             figure(&row.shift),
-            row.between_dataset_sd.as_ref().map_or(String::new(), figure),
+            row.between_dataset_sd
+                .as_ref()
+                .map_or(String::new(), figure),
         ]
     };
     for found in table.rows.iter().chain(&table.overall) {
         section.row(row(found));
     }
-    if table.rows.iter().any(|row| row.fairness.filled || row.quality.filled) {
+    if table
+        .rows
+        .iter()
+        .any(|row| row.fairness.filled || row.quality.filled)
+    {
         section.note("~: missing; as published the median of the others stands in for it");
     }
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -97,7 +129,10 @@ pub(super) fn means(table: &MeansTable) -> Section {
 pub(super) fn types(table: &TypeTable) -> Section {
     let mut head = vec!["family", "group"];
     head.extend(table.tasks.iter().map(String::as_str));
-    let title = format!("Mean AUROC by model type, methods pooled, {} (Table 9)", table.track.name());
+    let title = format!(
+        "Mean AUROC by model type, methods pooled, {} (Table 9)",
+        table.track.name()
+    );
     let mut section = Section::new(title, &head, 2);
     for row in &table.rows {
         let mut cells = vec![word(&row.family), word(&row.group)];
@@ -108,8 +143,18 @@ pub(super) fn types(table: &TypeTable) -> Section {
 }
 
 pub(super) fn encoders(table: &EncoderTable) -> Section {
-    let head = ["dataset", "country", "device", "general", "ophthalmic", "difference"];
-    let title = format!("Mean AUROC of vision encoders by dataset, {} (Table 4)", table.track.name());
+    let head = [
+        "dataset",
+        "country",
+        "device",
+        "general",
+        "ophthalmic",
+        "difference",
+    ];
+    let title = format!(
+        "Mean AUROC of vision encoders by dataset, {} (Table 4)",
+        table.track.name()
+    );
     let mut section = Section::new(title, &head, 3);
     for row in &table.rows {
         section.row(vec![
@@ -125,7 +170,16 @@ pub(super) fn encoders(table: &EncoderTable) -> Section {
 }
 
 pub(super) fn trade_offs(all: &[TradeOff]) -> Section {
-    let head = ["track", "family", "AUROC against", "points", "r", "p", "slope", "intercept"];
+    let head = [
+        "track",
+        "family",
+        "AUROC against",
+        "points",
+        "r",
+        "p",
+        "slope",
+        "intercept",
+    ];
     let mut section = Section::new("Trade-offs (Fig. 3)", &head, 3);
     for panel in all {
         section.row(vec![
@@ -142,7 +196,10 @@ pub(super) fn trade_offs(all: &[TradeOff]) -> Section {
             number(panel.intercept),
         ]);
     }
-    if all.iter().any(|panel| panel.r.is_some() && panel.p.is_none()) {
+    if all
+        .iter()
+        .any(|panel| panel.r.is_some() && panel.p.is_none())
+    {
         section.note("Families of fewer than 10 points have no p-value");
     }
     section

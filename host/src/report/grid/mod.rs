@@ -36,8 +36,14 @@ struct Json<'a> {
 /// The report in the form `text`, `markdown` or `json`; none for another.
 pub fn render_grid(analysis: &GridAnalysis, form: &str) -> Option<String> {
     match form {
-        "text" => Some(write::text(&head(analysis), &sections(analysis, Detail::Short))),
-        "markdown" => Some(write::markdown(&head(analysis), &sections(analysis, Detail::Full))),
+        "text" => Some(write::text(
+            &head(analysis),
+            &sections(analysis, Detail::Short),
+        )),
+        "markdown" => Some(write::markdown(
+            &head(analysis),
+            &sections(analysis, Detail::Full),
+        )),
         "json" => {
             let json = Json {
                 schema: GRID_SCHEMA,

@@ -5,7 +5,9 @@ use super::section::{Section, interval, number, probability, signed};
 use focus_analysis::{Board, Comparison, DomainRow, FineTuningTable, Leaderboards};
 
 pub(super) fn boards(all: &Leaderboards, detail: Detail) -> Vec<Section> {
-    let shown = |board: &&Board| detail == Detail::Full || (board.dataset.is_none() && board.metric == "auroc");
+    let shown = |board: &&Board| {
+        detail == Detail::Full || (board.dataset.is_none() && board.metric == "auroc")
+    };
     all.boards.iter().filter(shown).map(board).collect()
 }
 
@@ -16,7 +18,11 @@ fn board(board: &Board) -> Section {
         (None, Some(task)) => format!("{task}, mean over {} datasets", board.pairs),
         (None, None) => format!("mean over {} datasets and tasks", board.pairs),
     };
-    let title = format!("Leaderboard by {}: {scope}, {}", board.metric, board.track.name());
+    let title = format!(
+        "Leaderboard by {}: {scope}, {}",
+        board.metric,
+        board.track.name()
+    );
     let head = ["rank", "95 %", "model", "method", board.metric, "first in"];
     let mut section = Section::new(title, &head, 4);
     for entry in &board.entries {
@@ -28,11 +34,16 @@ fn board(board: &Board) -> Section {
             entry.model.clone(),
             entry.method.clone(),
             format!("{:.3}", entry.value),
-            entry.first.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
+            entry
+                .first
+                .map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
         ]);
     }
     for arm in &board.excluded {
-        section.note(format!("Not ranked: {} {}: {}", arm.model, arm.method, arm.reason));
+        section.note(format!(
+            "Not ranked: {} {}: {}",
+            arm.model, arm.method, arm.reason
+        ));
     }
     section
 }
@@ -40,14 +51,29 @@ fn board(board: &Board) -> Section {
 pub(super) fn fine_tuning(table: &FineTuningTable, detail: Detail) -> Vec<Section> {
     let track = table.track.name();
     let mut sections = Vec::new();
-    let head = ["by", "which", "metric", "mean difference", "p", "q", "comparisons", "datasets"];
+    let head = [
+        "by",
+        "which",
+        "metric",
+        "mean difference",
+        "p",
+        "q",
+        "comparisons",
+        "datasets",
+    ];
     let mut means = Section::new(
         format!("Fine-tuning: adapter minus base, {track} (Tables 5 and 11)"),
         &head,
         3,
     );
-    table.means.iter().for_each(|row| means.row(domain_row(row.by, row)));
-    table.one_eye.iter().for_each(|row| means.row(domain_row("one eye each", row)));
+    table
+        .means
+        .iter()
+        .for_each(|row| means.row(domain_row(row.by, row)));
+    table
+        .one_eye
+        .iter()
+        .for_each(|row| means.row(domain_row("one eye each", row)));
     for family in &table.families {
         means.note(format!(
             "q of {}, {}: Benjamini-Hochberg over m = {}, B = {}; smallest q of a lone finding {}",
@@ -59,7 +85,10 @@ pub(super) fn fine_tuning(table: &FineTuningTable, detail: Detail) -> Vec<Sectio
         ));
     }
     if !table.unpaired.is_empty() {
-        means.note(format!("{} adapter cells have no base to compare with", table.unpaired.len()));
+        means.note(format!(
+            "{} adapter cells have no base to compare with",
+            table.unpaired.len()
+        ));
     }
     sections.push(means);
     let mut levels = Section::new(
@@ -97,7 +126,17 @@ fn domain_row(by: &str, row: &DomainRow) -> Vec<String> {
 
 fn comparisons(track: &str, all: &[Comparison]) -> Section {
     let head = [
-        "dataset", "task", "model", "trained on", "metric", "n", "base", "tuned", "difference", "p", "q",
+        "dataset",
+        "task",
+        "model",
+        "trained on",
+        "metric",
+        "n",
+        "base",
+        "tuned",
+        "difference",
+        "p",
+        "q",
     ];
     let mut section = Section::new(format!("Every adapter against its base, {track}"), &head, 5);
     for comparison in all {

@@ -54,7 +54,9 @@ pub(super) fn signed(value: Option<f64>) -> String {
 
 /// ` [low, high]`, with signs, or nothing.
 pub(super) fn interval(ends: Option<[f64; 2]>) -> String {
-    ends.map_or_else(String::new, |[low, high]| format!(" [{low:+.3}, {high:+.3}]"))
+    ends.map_or_else(String::new, |[low, high]| {
+        format!(" [{low:+.3}, {high:+.3}]")
+    })
 }
 
 /// A p or q value: never rounded to 0.

@@ -55,7 +55,13 @@ pub(super) fn markdown(head: &[(&'static str, String)], sections: &[Section]) ->
             };
             out.push_str(&line(&section.head));
             let rule: Vec<_> = (0..section.head.len())
-                .map(|i| if i >= section.numbers_from { "---:" } else { "---" })
+                .map(|i| {
+                    if i >= section.numbers_from {
+                        "---:"
+                    } else {
+                        "---"
+                    }
+                })
                 .collect();
             writeln!(out, "| {} |", rule.join(" | ")).expect("text takes text");
             section.rows.iter().for_each(|row| out.push_str(&line(row)));
@@ -83,7 +89,10 @@ mod tests {
     fn names_do_not_break_out_of_a_markdown_table() {
         let out = markdown(&[("runs", "a".into())], &[section()]);
         assert!(out.contains("| a\\|b | 0.500 |"), "{out}");
-        assert!(out.contains("| --- | ---: |") && out.contains("* a note"), "{out}");
+        assert!(
+            out.contains("| --- | ---: |") && out.contains("* a note"),
+            "{out}"
+        );
     }
 
     #[test]
