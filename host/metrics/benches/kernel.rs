@@ -41,7 +41,7 @@ fn many_rows(group: &mut BenchmarkGroup<'_, WallTime>) {
 
 fn paired(group: &mut BenchmarkGroup<'_, WallTime>) {
     let (labels, scores, others) = rows(2_000);
-    let decisions = [&scores, &others].map(|scores| decided(scores));
+    let decisions = [&scores, &others].map(|scores: &Vec<f64>| decided(scores));
     let base = Scored::new(&labels, &decisions[0], &scores).expect("valid rows");
     let other = Scored::new(&labels, &decisions[1], &others).expect("valid rows");
     let five = specs(&["auroc", "auprc", "accuracy", "f1", "ece"]);
@@ -92,7 +92,7 @@ fn cell(group: &mut BenchmarkGroup<'_, WallTime>) {
     let decisions = decided(&scores);
     let arm = Scored::new(&labels, &decisions, &scores).expect("valid rows");
     let groupings = [2, 3, 7].map(|step| (0..500).map(|i| Some(i % step == 0)).collect::<Vec<_>>());
-    let groupings = groupings.each_ref().map(|grouping| grouping.as_slice());
+    let groupings = groupings.each_ref().map(Vec::as_slice);
     let patients: Vec<u32> = (0..500).map(|row| row / 2).collect();
     let plan = Plan {
         resamples: 10_000,

@@ -202,7 +202,7 @@ proptest! {
         prop_assume!(a.known());
         let mut b = Columns::of(&rows);
         // Exact in binary, so that no two scores fall together.
-        b.scores.iter_mut().for_each(|score| *score = *score * 4.0);
+        b.scores.iter_mut().for_each(|score| *score *= 4.0);
         let specs = ["auroc", "auprc"].map(|id| metric(id).unwrap());
         let of = |a: &Columns| bits(&gaps(&a.arm(), &a.groups, &specs, &a.plan(false), 20).unwrap());
         prop_assert_eq!(of(&a), of(&b));
