@@ -91,11 +91,12 @@ fn parquet(
     answers: bool,
     summary: &mut ExportSummary,
 ) -> Result<()> {
-    run.records()?;
+    let records = run.records()?;
     folder.copy(&run.records_path(), "records.parquet")?;
     summary.files += 1;
     for (file, predictions) in run.prediction_files()?.iter().zip(run.all_predictions()?) {
         let predictions = predictions?;
+        records.check_predictions(&predictions, file)?;
         folder.copy(
             file,
             &format!("predictions/{}.parquet", predictions.cell.file_stem()),

@@ -73,8 +73,10 @@ pub(super) fn write(
     summary: &mut ExportSummary,
 ) -> Result<()> {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
-    for cell in run.all_predictions()? {
+    let records = run.records()?;
+    for (file, cell) in run.prediction_files()?.iter().zip(run.all_predictions()?) {
         let cell = cell?;
+        records.check_predictions(&cell, file)?;
         let Some(name) = published_name(&cell.cell, vision.contains(&cell.cell.model)) else {
             let reason = "its method or model has no name there";
             *summary.cells_left_out.entry(reason.into()).or_default() += 1;

@@ -15,9 +15,17 @@ fn models() -> Vec<SimModel> {
         adapters: adapters.iter().map(|m| (*m).to_owned()).collect(),
     };
     vec![
-        model("google/vit-large-patch16-224", &["linear_probing", "linear_probing+unweighted"], &[]),
+        model(
+            "google/vit-large-patch16-224",
+            &["linear_probing", "linear_probing+unweighted"],
+            &[],
+        ),
         model("jusiro2/FLAIR", &["linear_probing", "zero_shot"], &[]),
-        model("google/medgemma-4b-it", &["prompting"], &["brset", "mbrset"]),
+        model(
+            "google/medgemma-4b-it",
+            &["prompting"],
+            &["brset", "mbrset"],
+        ),
     ]
 }
 
@@ -33,10 +41,24 @@ fn the_published_layout_comes_back_the_same() {
     let run = run(folder.path());
     let vision = BTreeSet::from(["google/vit-large-patch16-224".to_owned()]);
     let out = folder.path().join("csv");
-    let summary = export(&run, &out, &ExportOptions { vision_models: vision, ..ExportOptions::new(ExportFormat::FocusCsv) }).expect("exports");
-    assert_eq!(summary.cells_left_out, BTreeMap::from([("its method or model has no name there".into(), 3)]));
+    let summary = export(
+        &run,
+        &out,
+        &ExportOptions {
+            vision_models: vision,
+            ..ExportOptions::new(ExportFormat::FocusCsv)
+        },
+    )
+    .expect("exports");
+    assert_eq!(
+        summary.cells_left_out,
+        BTreeMap::from([("its method or model has no name there".into(), 3)])
+    );
     assert_eq!(summary.cells, 18);
-    assert!(out.join("cv_refuge_glaucoma_linear_probing_google_vit_large_patch16_224.csv").exists());
+    assert!(
+        out.join("cv_refuge_glaucoma_linear_probing_google_vit_large_patch16_224.csv")
+            .exists()
+    );
     let back = folder.path().join("back");
     let options = ImportOptions {
         tool_version: "0.1.0".into(),
@@ -79,32 +101,77 @@ fn csv_holds_every_value_exactly() {
         n_pos: 1,
         n_neg: 2,
     };
-    run.write_metrics(&Metrics::new(vec![metric]).expect("sound")).expect("writes");
+    run.write_metrics(&Metrics::new(vec![metric]).expect("sound"))
+        .expect("writes");
     for per_cell in [false, true] {
         let out = folder.path().join(format!("csv{per_cell}"));
-        let summary = export(&run, &out, &ExportOptions { per_cell, ..ExportOptions::new(ExportFormat::Csv) }).expect("exports");
+        let summary = export(
+            &run,
+            &out,
+            &ExportOptions {
+                per_cell,
+                ..ExportOptions::new(ExportFormat::Csv)
+            },
+        )
+        .expect("exports");
         let cells = run.prediction_files().expect("lists").len() as u64;
-        assert_eq!((summary.cells, summary.files), (cells, if per_cell { 3 + cells } else { 4 }));
+        assert_eq!(
+            (summary.cells, summary.files),
+            (cells, if per_cell { 3 + cells } else { 4 })
+        );
         let rows = |name: &str| -> Vec<Vec<String>> {
             let mut reader = csv::Reader::from_path(out.join(name)).expect("opens");
-            let header: Vec<String> = reader.headers().expect("header").iter().map(str::to_owned).collect();
-            let rows = reader.records().map(|r| r.expect("row").iter().map(str::to_owned).collect());
+            let header: Vec<String> = reader
+                .headers()
+                .expect("header")
+                .iter()
+                .map(str::to_owned)
+                .collect();
+            let rows = reader
+                .records()
+                .map(|r| r.expect("row").iter().map(str::to_owned).collect());
             std::iter::once(header).chain(rows).collect()
         };
         let metrics = rows("metrics.csv");
         let at = |name: &str| metrics[0].iter().position(|h| h == name).expect("column");
-        assert_eq!((metrics[1][at("model")].as_str(), metrics[1][at("value")].parse()), ("'=cmd()", Ok(0.1 + 0.2)));
-        assert_eq!((metrics[1][at("ci_low")].as_str(), metrics[1][at("p_value")].as_str()), ("-1e-7", ""));
+        assert_eq!(
+            (
+                metrics[1][at("model")].as_str(),
+                metrics[1][at("value")].parse()
+            ),
+            ("'=cmd()", Ok(0.1 + 0.2))
+        );
+        assert_eq!(
+            (
+                metrics[1][at("ci_low")].as_str(),
+                metrics[1][at("p_value")].as_str()
+            ),
+            ("-1e-7", "")
+        );
         let columns = rows("columns.csv");
-        let described = |table: &str| columns.iter().filter(|r| r[0] == table).map(|r| r[1].clone()).collect::<Vec<_>>();
-        assert_eq!((described("metrics"), described("records")), (metrics[0].clone(), rows("records.csv")[0].clone()));
+        let described = |table: &str| {
+            columns
+                .iter()
+                .filter(|r| r[0] == table)
+                .map(|r| r[1].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (described("metrics"), described("records")),
+            (metrics[0].clone(), rows("records.csv")[0].clone())
+        );
         if per_cell {
             continue;
         }
         let predictions = rows("predictions.csv");
         assert_eq!(described("predictions"), predictions[0]);
         assert_eq!(predictions.len() as u64, 1 + summary.rows);
-        let at = |name: &str| predictions[0].iter().position(|h| h == name).expect("column");
+        let at = |name: &str| {
+            predictions[0]
+                .iter()
+                .position(|h| h == name)
+                .expect("column")
+        };
         let mut written = predictions[1..].iter();
         for cell in run.all_predictions().expect("lists") {
             for row in cell.expect("reads").rows {
@@ -126,12 +193,22 @@ fn parquet_is_copied_only_when_sound_and_whole() {
     let summary = export(&run, &out, &options).expect("exports");
     assert_eq!((summary.files, summary.cells), (22, 21));
     let name = "records.parquet";
-    assert_eq!(fs::read(out.join(name)).expect("copy"), fs::read(run.path().join(name)).expect("original"));
-    assert!(matches!(export(&run, &out, &options), Err(crate::ExchangeError::OutputExists { .. })));
+    assert_eq!(
+        fs::read(out.join(name)).expect("copy"),
+        fs::read(run.path().join(name)).expect("original")
+    );
+    assert!(matches!(
+        export(&run, &out, &options),
+        Err(crate::ExchangeError::OutputExists { .. })
+    ));
     let file = &run.prediction_files().expect("lists")[0];
     let bytes = fs::read(file).expect("reads");
     fs::write(file, &bytes[..bytes.len() / 2]).expect("cuts");
-    for format in [ExportFormat::Parquet, ExportFormat::Csv, ExportFormat::FocusCsv] {
+    for format in [
+        ExportFormat::Parquet,
+        ExportFormat::Csv,
+        ExportFormat::FocusCsv,
+    ] {
         let out = folder.path().join("broken");
         export(&run, &out, &ExportOptions::new(format)).expect_err("damaged");
         assert!(!out.exists());
