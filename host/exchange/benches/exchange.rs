@@ -36,7 +36,7 @@ fn grid(c: &mut Criterion) {
     let mut group = c.benchmark_group("760 cells");
     group.sample_size(10);
     group.bench_function("draw", |b| {
-        b.iter(|| black_box(draw(&plan).expect("draws")))
+        b.iter(|| black_box(draw(&plan).expect("draws")));
     });
     group.bench_function("draw and write", |b| {
         b.iter_batched(

@@ -77,7 +77,7 @@ pub fn export(run: &RunView, out: &Path, options: &ExportOptions) -> Result<Expo
         ExportFormat::Parquet => parquet(run, &folder, options.answers, &mut summary)?,
         ExportFormat::Csv => csv_tables::write(run, &folder, options.per_cell, &mut summary)?,
         ExportFormat::FocusCsv => {
-            published::write(run, &folder, &options.vision_models, &mut summary)?
+            published::write(run, &folder, &options.vision_models, &mut summary)?;
         }
     }
     folder.commit()?;

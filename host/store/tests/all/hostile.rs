@@ -75,6 +75,8 @@ fn run(folder: &Path) -> RunFolder {
     run
 }
 
+type Spoil = fn(&mut PredictionRow);
+
 // Each table's file, and how a run reads it.
 type Reader = fn(&RunFolder) -> Option<StoreError>;
 
@@ -157,7 +159,6 @@ fn arms_that_disagree_with_the_records_are_told_by_file_row_and_rule() {
     records.check_predictions(&whole, file).expect("agrees");
     let unknown = predictions("arm", |row| (row.label, row.published_label) = (None, None));
     records.check_predictions(&unknown, file).expect("agrees");
-    type Spoil = fn(&mut PredictionRow);
     let cases: [(&str, Spoil); 5] = [
         (
             "`label` must be the record's, found false for `image-4`, the record has true",
