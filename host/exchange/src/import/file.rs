@@ -413,4 +413,28 @@ mod tests {
             );
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic_or_break_a_rule(
+            bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
+            at in 0usize..120,
+            whole in proptest::bool::ANY,
+        ) {
+            let mut text = b"id,ground_truth,prediction_text,prob_yes,prob_no\na,1,\"Yes, it is\",0.5,0.25\r\nb,0,no,1e-3,\n".to_vec();
+            if whole {
+                text = bytes;
+            } else {
+                let at = at.min(text.len());
+                let end = (at + bytes.len() % 5).min(text.len());
+                text.splice(at..end, bytes.into_iter().take(6));
+            }
+            let read = TextTable::parse(&text, "f").and_then(|table| read_rows(&table, false, OnBadRow::Drop));
+            for row in read.iter().flat_map(|file| &file.rows) {
+                proptest::prop_assert!(!row.id.is_empty());
+                proptest::prop_assert!(row.score.is_none_or(|s| (0.0..=1.0).contains(&s)));
+                proptest::prop_assert!(row.outcome != Outcome::Ok || row.score.is_some() && row.predicted.is_some());
+            }
+        }
+    }
 }
