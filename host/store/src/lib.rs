@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `run`, `manifest`, `lock` | the folder's layout, the identity of a run, one process at a time |
 //! | `answer` | what a model said about each image: append-only log, then Parquet |
-//! | `record`, `prediction`, `metric` | the three row tables and their rules |
+//! | `record`, `prediction`, `metric`, `agree` | the three row tables and their rules |
 //! | `cache`, `key` | embeddings by content, shared by all runs |
 //! | `table` | Parquet written byte for byte the same, and read with suspicion |
 //! | `atomic`, `hash`, `name`, `limits`, `error` | what the others stand on |
@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agree;
 mod answer;
 mod atomic;
 mod cache;

@@ -184,6 +184,10 @@ impl Records {
     /// Write the table, atomically, after `check`.
     pub fn write(&self, file: &Path) -> Result<()> {
         self.check(file)?;
+        self.write_unchecked(file)
+    }
+
+    fn write_unchecked(&self, file: &Path) -> Result<()> {
         let spec = spec(&self.tasks);
         table::write_table(file, &spec, self.rows.len(), |range| {
             let rows = &self.rows[range.clone()];
@@ -371,6 +375,20 @@ mod tests {
             Records::read(&file, &Limits::default()).expect("reads none"),
             none
         );
+    }
+
+    #[test]
+    fn rules_are_checked_on_reading_too() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("records.parquet");
+        let mut records = records();
+        records.rows[1].id = "a".into();
+        records.write_unchecked(&file).expect("writes");
+        let error = Records::read(&file, &Limits::default()).expect_err("twice");
+        assert!(matches!(&error, StoreError::Rule { file: named, row: 1, .. } if *named == file));
+        assert!(error.to_string().ends_with(
+            "records.parquet`, row 1: `id` must be unique within its dataset, found `a` again"
+        ));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     spreadsheet::{number, protect_text},
 };
 use crate::error::Result;
-use focus_store::{CellKey, MetricRow, PredictionRow, Record, RunView};
+use focus_store::{CellKey, MetricRow, PredictionRow, Record, Records, RunView};
 use std::{
     collections::BTreeSet,
     io::{self, Write},
@@ -97,7 +97,7 @@ pub(super) fn write(
     summary: &mut ExportSummary,
 ) -> Result<()> {
     let mut dictionary = Vec::new();
-    records(run, folder, &mut dictionary)?;
+    let known = records(run, folder, &mut dictionary)?;
     summary.files += 1;
     if run.metrics_path().exists() {
         let metrics = run.metrics()?;
@@ -113,7 +113,7 @@ pub(super) fn write(
         summary.files += 1;
         note(&mut dictionary, "metrics", CELL.iter().chain(&METRICS));
     }
-    predictions(run, folder, per_cell, summary, &mut dictionary)?;
+    predictions(run, &known, folder, per_cell, summary, &mut dictionary)?;
     folder.file("columns.csv", |sink| {
         let mut sheet = Sheet::new(sink);
         sheet.header(["table", "column", "type", "meaning"].into_iter())?;
@@ -134,7 +134,7 @@ fn note<'a>(dictionary: &mut Dictionary, table: &str, columns: impl Iterator<Ite
     );
 }
 
-fn records(run: &RunView, folder: &NewFolder, dictionary: &mut Dictionary) -> Result<()> {
+fn records(run: &RunView, folder: &NewFolder, dictionary: &mut Dictionary) -> Result<Records> {
     let records = run.records()?;
     let labels: Vec<(String, String, bool)> = [("label", false), ("published_label", true)]
         .iter()
@@ -176,11 +176,12 @@ fn records(run: &RunView, folder: &NewFolder, dictionary: &mut Dictionary) -> Re
         let meaning = format!("label of {task}{how}; empty: unknown");
         dictionary.push(["records".into(), name.clone(), "true/false".into(), meaning]);
     }
-    Ok(())
+    Ok(records)
 }
 
 fn predictions(
     run: &RunView,
+    known: &Records,
     folder: &NewFolder,
     per_cell: bool,
     summary: &mut ExportSummary,
@@ -188,8 +189,9 @@ fn predictions(
 ) -> Result<()> {
     // One file needs all columns in its header before its first row: the tables are read twice, one at a time.
     let mut extra = BTreeSet::new();
-    for cell in run.all_predictions()? {
+    for (file, cell) in run.prediction_files()?.iter().zip(run.all_predictions()?) {
         let cell = cell?;
+        known.check_predictions(&cell, file)?;
         summary.cells += 1;
         summary.rows += cell.rows.len() as u64;
         extra.extend(cell.extra.iter().map(|(name, _)| name.clone()));

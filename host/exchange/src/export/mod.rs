@@ -77,7 +77,7 @@ pub fn export(run: &RunView, out: &Path, options: &ExportOptions) -> Result<Expo
         ExportFormat::Parquet => parquet(run, &folder, options.answers, &mut summary)?,
         ExportFormat::Csv => csv_tables::write(run, &folder, options.per_cell, &mut summary)?,
         ExportFormat::FocusCsv => {
-            published::write(run, &folder, &options.vision_models, &mut summary)?
+            published::write(run, &folder, &options.vision_models, &mut summary)?;
         }
     }
     folder.commit()?;
@@ -91,11 +91,12 @@ fn parquet(
     answers: bool,
     summary: &mut ExportSummary,
 ) -> Result<()> {
-    run.records()?;
+    let records = run.records()?;
     folder.copy(&run.records_path(), "records.parquet")?;
     summary.files += 1;
     for (file, predictions) in run.prediction_files()?.iter().zip(run.all_predictions()?) {
         let predictions = predictions?;
+        records.check_predictions(&predictions, file)?;
         folder.copy(
             file,
             &format!("predictions/{}.parquet", predictions.cell.file_stem()),

@@ -13,6 +13,8 @@ use std::{
 };
 
 const ENCODERS: [&str; 2] = ["linear_probing", "zero_shot"];
+/// Prompt strategies that the published code has; another would be read as part of the model's name.
+const STRATEGIES: [&str; 2] = ["cot", "role"];
 
 /// The path of `cell`'s file as the published code would name it; none for methods and models that it has no name for.
 /// `vision`: the model is a vision encoder.
@@ -41,7 +43,7 @@ pub fn published_name(cell: &CellKey, vision: bool) -> Option<String> {
         });
     }
     let strategy = match method.split_once('+') {
-        Some(("prompting", strategy)) => Some(strategy),
+        Some(("prompting", strategy)) if STRATEGIES.contains(&strategy) => Some(strategy),
         None if method == "prompting" => None,
         _ => return None,
     };
@@ -73,8 +75,10 @@ pub(super) fn write(
     summary: &mut ExportSummary,
 ) -> Result<()> {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
-    for cell in run.all_predictions()? {
+    let records = run.records()?;
+    for (file, cell) in run.prediction_files()?.iter().zip(run.all_predictions()?) {
         let cell = cell?;
+        records.check_predictions(&cell, file)?;
         let Some(name) = published_name(&cell.cell, vision.contains(&cell.cell.model)) else {
             let reason = "its method or model has no name there";
             *summary.cells_left_out.entry(reason.into()).or_default() += 1;

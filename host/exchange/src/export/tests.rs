@@ -214,3 +214,121 @@ fn parquet_is_copied_only_when_sound_and_whole() {
         assert!(!out.exists());
     }
 }
+
+#[test]
+fn names_that_the_layout_does_not_have_are_none() {
+    let name = |method: &str, model: &str| {
+        published_name(&CellKey::new("idrid", "binary_dr", method, model), false)
+    };
+    assert_eq!(
+        name("prompting+cot", "a/b").as_deref(),
+        Some("idrid_binary_dr_cot_a_b.csv")
+    );
+    for (method, model) in [
+        ("prompting+shuffled", "a/b"),
+        ("linear_probing+as_published", "a/b"),
+        ("linear_probing", "a/b+lora-brset-binary_dr"),
+        ("prompting", "a/b+tuned"),
+        ("prompting", "a/b+other-brset-binary_dr"),
+        ("other", "a/b"),
+    ] {
+        assert_eq!(name(method, model), None, "{method} {model}");
+    }
+}
+
+mod round_trip {
+    use super::*;
+    use crate::answer_text::parse_yes_no;
+    use focus_store::{Fold, Outcome, PredictionRow, Predictions, Record, Records, RunManifest};
+    use proptest::prelude::*;
+
+    type Parts = (Option<bool>, Option<f64>, Option<f64>, String, &'static str);
+
+    // Rows as an import would have made them, with whatever text.
+    fn row(sample: u32, (label, score, _, text, answer): &Parts) -> PredictionRow {
+        let text = format!("{text} {answer}");
+        let failed = text.trim() == "ERROR";
+        let predicted = parse_yes_no(&text).filter(|_| !failed);
+        let score = score.filter(|_| !failed);
+        PredictionRow {
+            sample,
+            id: format!("=image, \"{sample:03}\""),
+            fold: Fold::Test,
+            split: Some("test".into()),
+            patient: None,
+            label: *label,
+            published_label: *label,
+            score,
+            predicted,
+            outcome: match (failed, predicted, score) {
+                (true, ..) => Outcome::ModelError,
+                (_, None, _) => Outcome::Unparseable,
+                (_, _, None) => Outcome::ScoreUnavailable,
+                _ => Outcome::Ok,
+            },
+            reason: failed.then(|| "error_text".to_owned()),
+            text: Some(if failed { "ERROR".to_owned() } else { text }),
+        }
+    }
+
+    fn manifest() -> RunManifest {
+        RunManifest {
+            tool_version: "0.1.0".into(),
+            models: vec![],
+            datasets: vec![],
+            tasks: vec![],
+            methods: vec![],
+            device_kind: "cpu".into(),
+            seeds: BTreeMap::new(),
+            permissions: vec![],
+            synthetic: true,
+            options: BTreeMap::new(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn any_answers_come_back(parts in proptest::collection::vec((
+            any::<Option<bool>>(),
+            proptest::option::of(0.0..=1.0_f64),
+            proptest::option::of(0.0..=1.0_f64),
+            "[^\u{0}]{0,12}",
+            prop_oneof![Just("yes"), Just("No."), Just(""), Just("ERROR"), Just("\"\r\n\"")],
+        ), 1..12)) {
+            let folder = tempfile::tempdir().expect("folder");
+            let path = folder.path().join("run");
+            let run = RunFolder::create_or_resume(&path, &manifest()).expect("starts");
+            let rows: Vec<_> = parts.iter().enumerate().map(|(i, part)| row(i as u32, part)).collect();
+            let record = |row: &PredictionRow| {
+                let labels: BTreeMap<String, bool> = row.label.map(|l| ("glaucoma".to_owned(), l)).into_iter().collect();
+                Record {
+                    dataset: "refuge".into(),
+                    id: row.id.clone(),
+                    split: row.split.clone(),
+                    labels: labels.clone(),
+                    published_labels: labels,
+                    ..Record::default()
+                }
+            };
+            let records = Records {
+                tasks: ["glaucoma".to_owned()].into(),
+                rows: rows.iter().map(record).collect(),
+            };
+            run.write_records(&records).expect("writes");
+            let failed = |i: usize| rows[i].outcome == Outcome::ModelError;
+            let prob_no = parts.iter().enumerate().map(|(i, part)| part.2.filter(|_| !failed(i))).collect();
+            let cell = CellKey::new("refuge", "glaucoma", "prompting", "a/b");
+            let made = Predictions::new(cell, rows.clone(), vec![("prob_no".into(), prob_no)]).expect("sound");
+            run.write_predictions(&made).expect("writes");
+            let out = folder.path().join("csv");
+            export(&run, &out, &ExportOptions::new(ExportFormat::FocusCsv)).expect("exports");
+            let back = folder.path().join("back");
+            let options = ImportOptions { aliases: Aliases::of_ids(["a/b"]), ..ImportOptions::default() };
+            import_focus_csv(&out, &back, &options).expect("imports");
+            let back = RunView::open(&back).expect("opens");
+            prop_assert_eq!(back.predictions(&made.cell).expect("reads"), made);
+            prop_assert_eq!(back.records().expect("reads"), records);
+        }
+    }
+}

@@ -88,9 +88,8 @@ pub(crate) fn read_rows(
     };
     let answer = prediction.or(text).expect("one of the two is there");
     let (prob_1, prob_yes) = (one_of(&["prob_1", "prob"])?, one_of(&["prob_yes"])?);
-    let score = match (prob_1, prob_yes) {
-        (Some(at), None) | (None, Some(at)) => at,
-        _ => return Err(lacking("either `prob_1` or `prob_yes`")),
+    let ((Some(score), None) | (None, Some(score))) = (prob_1, prob_yes) else {
+        return Err(lacking("either `prob_1` or `prob_yes`"));
     };
     let prob_no = one_of(&["prob_no"])?;
     let used = [Some(id), Some(label), Some(answer), Some(score), prob_no];
@@ -129,7 +128,7 @@ pub(crate) fn read_rows(
             bad(ID_RULE, "");
             continue;
         }
-        let Some(truth) = label_of(cell(label).trim()) else {
+        let Ok(truth) = label_of(cell(label).trim()) else {
             bad(LABEL_RULE, cell(label));
             continue;
         };
@@ -183,13 +182,11 @@ pub(crate) fn read_rows(
             }
             row.predicted = parse_yes_no(text);
         } else {
-            match label_of(cell(answer).trim()) {
-                Some(Some(predicted)) => row.predicted = Some(predicted),
-                _ => {
-                    bad(PREDICTION_RULE, cell(answer));
-                    continue;
-                }
-            }
+            let Ok(Some(predicted)) = label_of(cell(answer).trim()) else {
+                bad(PREDICTION_RULE, cell(answer));
+                continue;
+            };
+            row.predicted = Some(predicted);
         }
         row.outcome = match (row.predicted, score) {
             (Some(_), Some(_)) => Outcome::Ok,
@@ -206,11 +203,19 @@ pub(crate) fn read_rows(
     Ok(file)
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Keep,
+    /// Says the same as an earlier row.
+    Repeat,
+    /// Differs from another row of its id.
+    Dispute,
+}
+
 // Ids that are there twice: of rows that say the same the first stays, of others none does.
 fn once(table: &TextTable, file: &mut ResultFile, on_bad: OnBadRow) {
     let mut first: HashMap<&str, usize> = HashMap::new();
-    // 0: keep; 1: says the same as an earlier row; 2: differs from another.
-    let mut fate = vec![0_u8; file.rows.len()];
+    let mut fate = vec![Fate::Keep; file.rows.len()];
     for (i, row) in file.rows.iter().enumerate() {
         match first.entry(&row.id) {
             Entry::Vacant(place) => {
@@ -233,9 +238,9 @@ fn once(table: &TextTable, file: &mut ResultFile, on_bad: OnBadRow) {
                     ..row.clone()
                 } == *earlier;
                 if same {
-                    fate[i] = 1;
+                    fate[i] = Fate::Repeat;
                 } else {
-                    (fate[i], fate[*place.get()]) = (2, 2);
+                    (fate[i], fate[*place.get()]) = (Fate::Dispute, Fate::Dispute);
                 }
             }
         }
@@ -244,38 +249,41 @@ fn once(table: &TextTable, file: &mut ResultFile, on_bad: OnBadRow) {
     let disputed: Vec<bool> = file
         .rows
         .iter()
-        .map(|row| fate[first[row.id.as_str()]] == 2)
+        .map(|row| fate[first[row.id.as_str()]] == Fate::Dispute)
         .collect();
     drop(first);
     for (fate, disputed) in fate.iter_mut().zip(disputed) {
         if disputed {
-            *fate = 2;
+            *fate = Fate::Dispute;
         }
     }
     if on_bad == OnBadRow::Drop {
         for (kind, reason) in [
-            (1, "repeats a row"),
-            (2, "shares its id with a different row"),
+            (Fate::Repeat, "repeats a row"),
+            (Fate::Dispute, "shares its id with a different row"),
         ] {
             let count = fate.iter().filter(|f| **f == kind).count() as u64;
             if count > 0 {
                 file.dropped.push((reason, count));
             }
         }
-        let mut keep = fate.iter().map(|fate| *fate == 0);
+        let mut keep = fate.iter().map(|fate| *fate == Fate::Keep);
         file.rows.retain(|_| keep.next().unwrap_or(false));
     }
 }
 
-/// A truth value as pandas and numpy write it; `Some(None)` where it is unknown, `None` where it is something else.
-/// -1 is what the code puts where a dataset has no such label.
-pub(crate) fn label_of(text: &str) -> Option<Option<bool>> {
-    Some(match text {
-        "1" | "1.0" | "true" | "True" | "TRUE" => Some(true),
-        "0" | "0.0" | "false" | "False" | "FALSE" => Some(false),
-        "" | "-1" | "-1.0" | "nan" | "NaN" | "<NA>" | "None" => None,
-        _ => return None,
-    })
+/// Text that is no truth value.
+pub(crate) struct NoTruth;
+
+/// A truth value as pandas and numpy write it; none where it is unknown. -1 is what the code puts where a dataset has no
+/// such label.
+pub(crate) fn label_of(text: &str) -> Result<Option<bool>, NoTruth> {
+    match text {
+        "1" | "1.0" | "true" | "True" | "TRUE" => Ok(Some(true)),
+        "0" | "0.0" | "false" | "False" | "FALSE" => Ok(Some(false)),
+        "" | "-1" | "-1.0" | "nan" | "NaN" | "<NA>" | "None" => Ok(None),
+        _ => Err(NoTruth),
+    }
 }
 
 #[cfg(test)]
@@ -403,6 +411,30 @@ mod tests {
                 error.starts_with("`a.csv` has other columns: expected "),
                 "{error}"
             );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic_or_break_a_rule(
+            bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
+            at in 0usize..120,
+            whole in proptest::bool::ANY,
+        ) {
+            let mut text = b"id,ground_truth,prediction_text,prob_yes,prob_no\na,1,\"Yes, it is\",0.5,0.25\r\nb,0,no,1e-3,\n".to_vec();
+            if whole {
+                text = bytes;
+            } else {
+                let at = at.min(text.len());
+                let end = (at + bytes.len() % 5).min(text.len());
+                text.splice(at..end, bytes.into_iter().take(6));
+            }
+            let read = TextTable::parse(&text, "f").and_then(|table| read_rows(&table, false, OnBadRow::Drop));
+            for row in read.iter().flat_map(|file| &file.rows) {
+                proptest::prop_assert!(!row.id.is_empty());
+                proptest::prop_assert!(row.score.is_none_or(|s| (0.0..=1.0).contains(&s)));
+                proptest::prop_assert!(row.outcome != Outcome::Ok || row.score.is_some() && row.predicted.is_some());
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A table of what is known of each image: age, sex, quality, patient and so on, by dataset and id. Its words are the
 //! store's own and nothing is recoded: datasets code sex in opposite ways. It must not know result files.
 
-use super::text::TextTable;
+use super::{roster::last_part, text::TextTable};
 use crate::error::{BadRow, BadRows, ExchangeError, Result, shorten};
 use focus_store::Record;
 use std::{
@@ -81,6 +81,15 @@ fn parse(table: &TextTable) -> Result<Metadata> {
         if fault.is_none() && (record.dataset.is_empty() || record.id.is_empty()) {
             fault = Some(("`dataset` and `id` must not be empty", "nothing".into()));
         }
+        // Never a path in the store's ids: the last part is the id, as for result files.
+        if record.id.contains(['/', '\\']) {
+            let id = last_part(&record.id).to_owned();
+            let path = std::mem::replace(&mut record.id, id);
+            // Nor one of somebody's machine.
+            if !path.starts_with('/') && !path.contains(['\\', ':']) {
+                record.path.get_or_insert(path);
+            }
+        }
         if fault.is_none() && !seen.insert((record.dataset.clone(), record.id.clone())) {
             fault = Some((
                 "`id` must be there once for each dataset",
@@ -137,17 +146,17 @@ fn set(
             record.sex = word(
                 &["female", "male"],
                 "`sex` must be `female` or `male` (numbers mean opposite things in different datasets)",
-            )?
+            )?;
         }
         "quality" => {
-            record.quality = word(&["good", "poor"], "`quality` must be `good` or `poor`")?
+            record.quality = word(&["good", "poor"], "`quality` must be `good` or `poor`")?;
         }
         "eye" => record.eye = word(&["left", "right"], "`eye` must be `left` or `right`")?,
         "split" => {
             record.split = word(
                 &["train", "validation", "test"],
                 "`split` must be `train`, `validation` or `test`",
-            )?
+            )?;
         }
         "grade" => {
             // 2.0 is what a column with blanks becomes in pandas.
@@ -157,12 +166,12 @@ fn set(
             record.grade = Some(grade.ok_or("`grade` must be an ICDR grade, 0 to 4")? as i32);
         }
         "edema" => {
-            record.edema = super::file::label_of(text).ok_or("`edema` must be 0 or 1")?;
+            record.edema = super::file::label_of(text).map_err(|_| "`edema` must be 0 or 1")?;
         }
         label => {
             let task = label.strip_prefix(LABEL).expect("other columns are labels");
             if let Some(value) = super::file::label_of(text)
-                .ok_or("a label must be 0 or 1, or blank where it is unknown")?
+                .map_err(|_| "a label must be 0 or 1, or blank where it is unknown")?
             {
                 record.labels.insert(task.into(), value);
             }
@@ -187,7 +196,14 @@ mod tests {
             (a.age, a.sex.as_deref(), a.grade, a.edema),
             (Some(61.5), Some("female"), Some(2), Some(true))
         );
-        assert_eq!(a.labels["glaucoma"], true);
+        assert!(a.labels["glaucoma"]);
+        let paths = read("dataset,id\nbrset,a/x.jpg\nbrset,/home/y.jpg\n").expect("reads");
+        let named: Vec<_> = paths
+            .records
+            .iter()
+            .map(|r| (r.id.as_str(), r.path.as_deref()))
+            .collect();
+        assert_eq!(named, [("x.jpg", Some("a/x.jpg")), ("y.jpg", None)]);
         assert_eq!(
             data.records[1],
             Record {

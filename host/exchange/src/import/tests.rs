@@ -308,6 +308,8 @@ fn metadata_gives_subgroups_and_both_sides_without_a_partner_are_counted() {
         ),
         (Some(50.0), true, false)
     );
+    assert_eq!(records.rows[1].split.as_deref(), Some("test"));
+    assert_eq!(records.rows[2].split, None, "no result file names it");
     let probe = CellKey::new(
         "refuge",
         "glaucoma",

@@ -89,7 +89,7 @@ impl TextTable {
                             .iter()
                             .map(|c| c.trim().to_owned())
                             .collect::<Vec<_>>(),
-                    )
+                    );
                 }
                 // A row of separators only, as spreadsheets leave them.
                 Some(_) if record.iter().all(|c| c.trim().is_empty()) && record.len() > 1 => {}
@@ -209,13 +209,13 @@ impl Lines<'_> {
             end += 1;
         }
         let step = &self.text[self.at.min(end)..end];
-        let feeds = step.iter().filter(|b| **b == b'\n').count();
-        let bare = step
-            .iter()
-            .enumerate()
-            .filter(|(i, b)| **b == b'\r' && step.get(i + 1) != Some(&b'\n'))
-            .count();
-        self.line += (feeds + bare) as u64;
+        // A feed ends a line, and so does a return without one.
+        let ends = step.iter().enumerate().filter(|(i, b)| match **b {
+            b'\n' => true,
+            b'\r' => step.get(i + 1) != Some(&b'\n'),
+            _ => false,
+        });
+        self.line += ends.count() as u64;
         self.at = end;
         self.line
     }

@@ -167,8 +167,16 @@ fn dataset(
         images,
         patients,
         demographics: patients.is_some(),
-        quality: id.contains("brset"),
+        quality: false,
         tasks: positives.iter().map(|(name, n)| task(name, *n)).collect(),
+    }
+}
+
+// The same with the quality of each photograph.
+fn graded(set: SimDataset) -> SimDataset {
+    SimDataset {
+        quality: true,
+        ..set
     }
 }
 
@@ -178,18 +186,18 @@ fn dataset(
 fn published_sets() -> Vec<SimDataset> {
     let (dr, referable, glaucoma) = ("binary_dr", "referable_dr", "glaucoma");
     vec![
-        dataset(
+        graded(dataset(
             "brset",
             768,
             Some(403),
             &[(dr, 307), (referable, 230), (glaucoma, 154)],
-        ),
-        dataset(
+        )),
+        graded(dataset(
             "mbrset",
             772,
             Some(386),
             &[(dr, 232), (referable, 170), (glaucoma, 124)],
-        ),
+        )),
         dataset("papila", 195, Some(158), &[(glaucoma, 62)]),
         dataset("rfmid", 640, None, &[(dr, 124), (referable, 2)]),
         dataset("rfmid_2", 170, None, &[(dr, 14), (referable, 2)]),
@@ -203,12 +211,12 @@ fn published_sets() -> Vec<SimDataset> {
 
 fn small_sets() -> Vec<SimDataset> {
     vec![
-        dataset(
+        graded(dataset(
             "brset",
             120,
             Some(70),
             &[("binary_dr", 50), ("glaucoma", 40)],
-        ),
+        )),
         dataset("refuge", 60, None, &[("glaucoma", 20)]),
     ]
 }

@@ -95,8 +95,8 @@ const EFFECTS: [Effect; 3] = [
 #[test]
 fn auroc_rates_gaps_and_calibration_are_as_stated() {
     let drawn = draw(&big(
-        200_000,
-        Some(120_000),
+        100_000,
+        Some(60_000),
         EFFECTS.to_vec(),
         Calibration {
             slope: 1.5,
@@ -117,10 +117,10 @@ fn auroc_rates_gaps_and_calibration_are_as_stated() {
             "accuracy",
             value("accuracy", &all),
             overall.accuracy,
-            (2.0 * 0.25 / 200_000.0_f64).sqrt(),
+            (2.0 * 0.25 / 100_000.0_f64).sqrt(),
         );
-        // A bin's error is at most that of a share; ten of them add up, and noise alone is about 0.002.
-        assert!((value("ece", &all) - overall.ece.expect("two classes")).abs() < 0.005);
+        // Noise in ten bins adds up to about 0.003 by itself.
+        assert!((value("ece", &all) - overall.ece.expect("two classes")).abs() < 0.006);
         assert_eq!(truth.gaps.len(), 3);
         for group in &truth.groups {
             let of: Vec<&PredictionRow> = cell
@@ -192,7 +192,7 @@ fn auroc_rates_gaps_and_calibration_are_as_stated() {
 
 #[test]
 fn a_calibrated_reader_says_probabilities() {
-    let drawn = draw(&big(200_000, None, Vec::new(), Calibration::PERFECT)).expect("draws");
+    let drawn = draw(&big(100_000, None, Vec::new(), Calibration::PERFECT)).expect("draws");
     let truth = &drawn.truth.cells[0];
     assert!(
         truth.overall.ece.expect("there") < 1e-9,
@@ -204,7 +204,7 @@ fn a_calibrated_reader_says_probabilities() {
         (Some(1.0), Some(-0.0))
     );
     let rows: Vec<&PredictionRow> = drawn.cells[0].rows.iter().collect();
-    assert!(value("ece", &rows) < 0.006);
+    assert!(value("ece", &rows) < 0.008);
     // In each tenth, the share of positives is the mean score.
     for k in 0..10 {
         let of: Vec<_> = rows
@@ -427,19 +427,17 @@ fn plans_that_cannot_be_drawn_are_refused() {
             }];
         }),
     ];
+    let refused = |plan: &SimPlan| match draw(plan) {
+        Ok(_) => panic!("it was drawn"),
+        Err(error) => error.to_string(),
+    };
     for (text, spoil) in cases {
         let mut plan = big(100, Some(60), Vec::new(), Calibration::PERFECT);
         spoil(&mut plan);
-        let error = draw(&plan).err().expect(text).to_string();
+        let error = refused(&plan);
         assert!(error.contains(text), "{error}");
     }
     let mut plan = big(100, None, EFFECTS.to_vec(), Calibration::PERFECT);
     plan.datasets[0].demographics = false;
-    assert!(
-        draw(&plan)
-            .err()
-            .expect("no ages")
-            .to_string()
-            .contains("effects")
-    );
+    assert!(refused(&plan).contains("effects"));
 }
