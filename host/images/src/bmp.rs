@@ -198,7 +198,9 @@ fn indices<'a>(header: &Header, rows: impl Iterator<Item = &'a [u8]>) -> Vec<u8>
     let mask = ((1_u16 << bits) - 1) as u8;
     let mut out = Vec::with_capacity(header.width * header.height);
     for row in rows {
-        out.extend((0..header.width).map(|x| (row[x / each] >> (8 - bits * (x % each + 1))) & mask));
+        out.extend(
+            (0..header.width).map(|x| (row[x / each] >> (8 - bits * (x % each + 1))) & mask),
+        );
     }
     out
 }
@@ -213,7 +215,9 @@ fn fields(header: &Header, data: &[u8]) -> Result<(Color, Vec<u8>), ImageError> 
         let shift = mask.trailing_zeros();
         let most = mask >> shift;
         if most & most.wrapping_add(1) != 0 {
-            return Err(corrupt(format!("a channel's bits {mask:#x} are not in a row")));
+            return Err(corrupt(format!(
+                "a channel's bits {mask:#x} are not in a row"
+            )));
         }
         parts.push((shift, most));
     }

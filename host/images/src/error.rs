@@ -92,7 +92,9 @@ pub enum ImageError {
         reason: String,
     },
     /// A mask holds a value that its coding does not name.
-    #[error("Mask value `{value}` is not in the coding: found at `{count}` pixels, expected {expected}")]
+    #[error(
+        "Mask value `{value}` is not in the coding: found at `{count}` pixels, expected {expected}"
+    )]
     MaskValue {
         /// The stored value, of all such values the one met first.
         value: u16,
@@ -102,7 +104,9 @@ pub enum ImageError {
         expected: String,
     },
     /// A mask holds colours where labels were expected.
-    #[error("Mask holds colours: expected one label a pixel, found `{count}` pixels that are not grey, the first at column `{x}` and row `{y}`")]
+    #[error(
+        "Mask holds colours: expected one label a pixel, found `{count}` pixels that are not grey, the first at column `{x}` and row `{y}`"
+    )]
     MaskColor {
         /// Column of the first such pixel.
         x: u32,

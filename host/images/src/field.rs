@@ -71,7 +71,9 @@ impl FieldSteps {
 
     /// The steps, in the order in which they are done.
     pub fn iter(self) -> impl Iterator<Item = FieldStep> {
-        FieldStep::ALL.into_iter().filter(move |&step| self.has(step))
+        FieldStep::ALL
+            .into_iter()
+            .filter(move |&step| self.has(step))
     }
 
     /// Whether the field must be found.

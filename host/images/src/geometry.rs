@@ -236,7 +236,10 @@ mod tests {
     #[test]
     fn a_reduced_scale_leaves_twice_the_target() {
         let at = |geometry, to: u32, size| {
-            eighths(&PrepareSpec::new(to, to, geometry, ResizeFilter::Bilinear), size)
+            eighths(
+                &PrepareSpec::new(to, to, geometry, ResizeFilter::Bilinear),
+                size,
+            )
         };
         // 2848 / 8 = 356 is less than 448; 2 / 8 is 712.
         assert_eq!(at(Geometry::Squash, 224, (4288, 2848)), 2);
@@ -245,7 +248,10 @@ mod tests {
         assert_eq!(at(Geometry::Squash, 768, (4288, 2848)), 5);
         // The bars need no pixels: 4288 / 8 = 536 is more than 448.
         assert_eq!(at(Geometry::Fit, 224, (4288, 2848)), 1);
-        assert_eq!(at(Geometry::ShortestEdgeCrop { edge: 256 }, 224, (4288, 2848)), 2);
+        assert_eq!(
+            at(Geometry::ShortestEdgeCrop { edge: 256 }, 224, (4288, 2848)),
+            2
+        );
         assert_eq!(at(Geometry::Squash, 500, (400, 300)), 8);
     }
 

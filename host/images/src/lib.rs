@@ -52,5 +52,7 @@ pub use format::ImageFormat;
 pub use image::{ContentHash, DecodeNotes, RgbImage, SourceMode};
 pub use limits::Limits;
 pub use mask::{LabelMask, MaskCoding, read_mask, read_mask_file, vertical_cup_to_disc};
-pub use spec::{Decode, FAST_VERSION, FIELD_VERSION, Geometry, PIXEL_VERSION, PrepareSpec, ResizeFilter};
+pub use spec::{
+    Decode, FAST_VERSION, FIELD_VERSION, Geometry, PIXEL_VERSION, PrepareSpec, ResizeFilter,
+};
 pub use workspace::{Workspace, decode, prepare};

@@ -50,7 +50,11 @@ impl MaskCoding {
     }
 
     fn in_words(&self) -> String {
-        let names: Vec<String> = self.labels.keys().map(|value| format!("`{value}`")).collect();
+        let names: Vec<String> = self
+            .labels
+            .keys()
+            .map(|value| format!("`{value}`"))
+            .collect();
         names.join(", ")
     }
 }
@@ -102,7 +106,9 @@ impl LabelMask {
             return Err(ImageError::Geometry {
                 width: self.width,
                 height: self.height,
-                reason: format!("expected a mask of 1 to `{MOST_PIXELS}` pixels, found `{width}` x `{height}`"),
+                reason: format!(
+                    "expected a mask of 1 to `{MOST_PIXELS}` pixels, found `{width}` x `{height}`"
+                ),
             });
         }
         let columns = nearest(self.width, width);
@@ -181,12 +187,17 @@ fn values(raster: &Raster, format: ImageFormat) -> Result<Vec<u16>, ImageError> 
     // Colours of a pixel that must be equal, and whether alpha follows them.
     let (colors, alpha) = match &raster.color {
         Color::Palette(palette) => {
-            let grey = palette.iter().all(|color| color[0] == color[1] && color[1] == color[2]);
+            let grey = palette
+                .iter()
+                .all(|color| color[0] == color[1] && color[1] == color[2]);
             let level = |value: u16| match palette.get(usize::from(value)) {
                 Some(color) if grey && format == ImageFormat::Bmp => color[0].into(),
                 _ => value,
             };
-            return Ok(stored.chunks_exact(raster.stride).map(|pixel| level(pixel[0])).collect());
+            return Ok(stored
+                .chunks_exact(raster.stride)
+                .map(|pixel| level(pixel[0]))
+                .collect());
         }
         Color::Grey => (1, false),
         Color::GreyAlpha => (1, true),
@@ -200,7 +211,8 @@ fn values(raster: &Raster, format: ImageFormat) -> Result<Vec<u16>, ImageError> 
         }
     };
     let plain = |pixel: &[u16]| {
-        pixel[..colors].iter().all(|&value| value == pixel[0]) && (!alpha || pixel[colors] == opaque)
+        pixel[..colors].iter().all(|&value| value == pixel[0])
+            && (!alpha || pixel[colors] == opaque)
     };
     let pixels = || stored.chunks_exact(raster.stride);
     if let Some(first) = pixels().position(|pixel| !plain(pixel)) {
@@ -218,9 +230,14 @@ fn decode(values: &[u16], coding: &MaskCoding) -> Result<Vec<u8>, ImageError> {
     for (&value, &label) in &coding.labels {
         table[usize::from(value)] = Some(label);
     }
-    let labels: Option<Vec<u8>> = values.iter().map(|&value| table[usize::from(value)]).collect();
+    let labels: Option<Vec<u8>> = values
+        .iter()
+        .map(|&value| table[usize::from(value)])
+        .collect();
     labels.ok_or_else(|| {
-        let unknown = values.iter().find(|&&value| table[usize::from(value)].is_none());
+        let unknown = values
+            .iter()
+            .find(|&&value| table[usize::from(value)].is_none());
         let value = *unknown.expect("a value without a label");
         ImageError::MaskValue {
             value,

@@ -12,7 +12,11 @@ pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<Raster, ImageError
     let width = number(bytes, &mut at)?;
     let height = number(bytes, &mut at)?;
     check_size(width, height, FORMAT, limits)?;
-    let most = if kind == b'4' { 1 } else { number(bytes, &mut at)? };
+    let most = if kind == b'4' {
+        1
+    } else {
+        number(bytes, &mut at)?
+    };
     if !(1..=65535).contains(&most) {
         return Err(ImageError::Corrupt {
             format: FORMAT,
@@ -21,7 +25,11 @@ pub(crate) fn decode(bytes: &[u8], limits: &Limits) -> Result<Raster, ImageError
     }
     // Exactly one space or line end before the samples.
     let data = bytes.get(at + 1..).unwrap_or(&[]);
-    let color = if kind == b'6' { Color::Rgb } else { Color::Grey };
+    let color = if kind == b'6' {
+        Color::Rgb
+    } else {
+        Color::Grey
+    };
     let channels = color.channels();
     let row = width as usize * channels;
     let bytes_a_row = match (kind, most) {

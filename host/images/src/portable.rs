@@ -81,10 +81,7 @@ impl Opened<'_> {
 }
 
 /// The samples as stored, for masks: indices stay indices.
-pub(crate) fn stored(
-    bytes: &[u8],
-    limits: &Limits,
-) -> Result<(Raster, Orientation), ImageError> {
+pub(crate) fn stored(bytes: &[u8], limits: &Limits) -> Result<(Raster, Orientation), ImageError> {
     let mut opened = open(bytes, limits, |_, _| Transformations::IDENTITY)?;
     let mut raw = Vec::new();
     opened.read(bytes, limits, &mut raw)?;

@@ -268,7 +268,10 @@ fn read(bytes: &[u8], directory: &Directory<'_>, layout: &Layout) -> Result<Samp
     for index in 0..count {
         part(index)?;
     }
-    let coded: u64 = lengths[..count].iter().map(|&length| u64::from(length)).sum();
+    let coded: u64 = lengths[..count]
+        .iter()
+        .map(|&length| u64::from(length))
+        .sum();
     // Strips that share their bytes could make a small file cost hours.
     if coded > 2 * bytes.len() as u64 {
         return Err(corrupt(format!(

@@ -37,7 +37,11 @@ pub(crate) fn decode(
         ),
         None => Orientation::UPRIGHT,
     };
-    let color = if decoder.has_alpha() { Color::Rgba } else { Color::Rgb };
+    let color = if decoder.has_alpha() {
+        Color::Rgba
+    } else {
+        Color::Rgb
+    };
     let channels = color.channels();
     let mut samples = vec![0; width as usize * height as usize * channels];
     decoder
@@ -83,7 +87,9 @@ fn check_chunks(bytes: &[u8], limits: &Limits) -> Result<(), ImageError> {
         let three = |from: usize| word(from).map_or(0, |value| value & 0xFF_FFFF);
         let size = match &bytes[at..at + 4] {
             b"VP8 " => word(body + 6).map(|value| (value & 0x3FFF, value >> 16 & 0x3FFF)),
-            b"VP8L" => word(body + 1).map(|value| ((value & 0x3FFF) + 1, (value >> 14 & 0x3FFF) + 1)),
+            b"VP8L" => {
+                word(body + 1).map(|value| ((value & 0x3FFF) + 1, (value >> 14 & 0x3FFF) + 1))
+            }
             b"VP8X" => Some((three(body + 4) + 1, three(body + 7) + 1)),
             b"ANMF" => Some((three(body + 6) + 1, three(body + 9) + 1)),
             _ => None,

@@ -109,7 +109,12 @@ impl Workspace {
         if steps.is_empty() {
             return Ok((size, notes, layout));
         }
-        let look = |pixels: &[u8], size| steps.need_field().then(|| field::find(pixels, size)).transpose();
+        let look = |pixels: &[u8], size| {
+            steps
+                .need_field()
+                .then(|| field::find(pixels, size))
+                .transpose()
+        };
         let mut circle = look(&self.stored, size);
         if let (Some(eighths), Ok(Some(found))) = (notes.eighths, &circle)
             && steps.has(FieldStep::Crop)

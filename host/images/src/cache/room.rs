@@ -76,7 +76,7 @@ impl Room {
             .open(folder.join(LOCK))?;
         lock.lock()?;
         // Another thread may have made room meanwhile.
-        if self.is_due() { self.make(folder) } else { Ok(0) }
+        Ok(if self.is_due() { self.make(folder) } else { 0 })
     }
 
     fn is_due(&self) -> bool {
@@ -85,7 +85,7 @@ impl Room {
     }
 
     /// Looks at the folder; where it holds more than the limit, removes the oldest entries down to nine tenths, so that the next look is not at once.
-    fn make(&self, folder: &Path) -> io::Result<usize> {
+    fn make(&self, folder: &Path) -> usize {
         self.added.store(0, Ordering::Relaxed);
         let mut content = look(folder);
         for path in &content.stale {
@@ -94,7 +94,9 @@ impl Room {
         let mut removed = 0;
         if content.bytes > self.limit {
             let aim = self.limit - self.limit / 10;
-            content.entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+            content
+                .entries
+                .sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
             for entry in &content.entries {
                 if content.bytes <= aim {
                     break;
@@ -108,7 +110,7 @@ impl Room {
             }
         }
         self.held.store(content.bytes, Ordering::Relaxed);
-        Ok(removed)
+        removed
     }
 }
 
@@ -131,7 +133,10 @@ fn look(folder: &Path) -> Content {
                 continue;
             };
             content.bytes += metadata.len();
-            let unfinished = file.file_name().as_encoded_bytes().starts_with(PART.as_bytes());
+            let unfinished = file
+                .file_name()
+                .as_encoded_bytes()
+                .starts_with(PART.as_bytes());
             if !unfinished {
                 content.entries.push(Entry {
                     used,

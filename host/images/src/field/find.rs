@@ -36,7 +36,11 @@ pub(crate) fn find(pixels: &[u8], size: (u32, u32)) -> Result<FieldCircle, Strin
     grid.check(&part, (x, y, radius))?;
     // From blocks to pixels: a block's middle lies half a block from its edge.
     let block = grid.block as f64;
-    let pixel = |at: f64, side: u32| ((at + 0.5) * block - 0.5).round().clamp(0.0, f64::from(side - 1)) as u32;
+    let pixel = |at: f64, side: u32| {
+        ((at + 0.5) * block - 0.5)
+            .round()
+            .clamp(0.0, f64::from(side - 1)) as u32
+    };
     Ok(FieldCircle {
         x: pixel(x, size.0),
         y: pixel(y, size.1),
@@ -140,7 +144,10 @@ impl Grid {
                 (best, best_size) = (name, size);
             }
         }
-        names.iter().map(|&found| found == best && best != NONE).collect()
+        names
+            .iter()
+            .map(|&found| found == best && best != NONE)
+            .collect()
     }
 
     /// Outermost blocks of each row and column, without those on the picture's border.
@@ -185,7 +192,10 @@ impl Grid {
             return refused("the circle is not centred in the picture".into());
         }
         if radius < 0.25 * w.min(h) || radius > 0.75 * w.max(h) {
-            return refused(format!("a circle of {:.0} % of the picture", 100.0 * radius / w.max(h)));
+            return refused(format!(
+                "a circle of {:.0} % of the picture",
+                100.0 * radius / w.max(h)
+            ));
         }
         let (mut inside, mut filled, mut total) = (0_u64, 0_u64, 0_u64);
         for (index, &member) in part.iter().enumerate() {
@@ -220,13 +230,17 @@ fn fit(mut points: Vec<(f64, f64)>) -> Result<(f64, f64, f64), String> {
             break;
         };
         circle = Some((x, y, radius));
-        let off = |&(px, py): &(f64, f64)| (((px - x) * (px - x) + (py - y) * (py - y)).sqrt() - radius).abs();
+        let off = |&(px, py): &(f64, f64)| {
+            (((px - x) * (px - x) + (py - y) * (py - y)).sqrt() - radius).abs()
+        };
         let mut distances: Vec<f64> = points.iter().map(off).collect();
         let middle = distances.len() / 2;
         let median = *distances.select_nth_unstable_by(middle, f64::total_cmp).1;
         points.retain(|point| off(point) <= (3.0 * median).max(1.0));
     }
-    circle.ok_or_else(|| "no field of view found: the bright part has no round edge within the picture".into())
+    circle.ok_or_else(|| {
+        "no field of view found: the bright part has no round edge within the picture".into()
+    })
 }
 
 /// Kåsa's fit: x^2 + y^2 is linear in the circle's unknowns. `None` for points on a line.

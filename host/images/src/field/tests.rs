@@ -78,7 +78,10 @@ fn text_in_a_corner_is_masked_and_does_not_move_the_field() {
     for y in 0..600 {
         for x in 0..600 {
             let at = (y * 600 + x) * 3;
-            assert!(!inside(x, y) || masked[at..at + 3] == clean[at..at + 3], "{x}, {y}");
+            assert!(
+                !inside(x, y) || masked[at..at + 3] == clean[at..at + 3],
+                "{x}, {y}"
+            );
         }
     }
 }
@@ -93,8 +96,15 @@ fn crop_and_pad_move_pixels_unchanged_and_a_second_time_changes_little() {
     let found = find(&pixels, size).unwrap();
     let (after, notes) = apply(steps, Ok(Some(found)), &mut pixels, size);
     let part = notes.crop.unwrap();
-    assert_eq!((part.y, part.height), (0, 420), "cut above and below by the camera");
-    assert!(part.x.abs_diff(310 - 250 - 3) <= 4 && part.width.abs_diff(507) <= 6, "{part:?}");
+    assert_eq!(
+        (part.y, part.height),
+        (0, 420),
+        "cut above and below by the camera"
+    );
+    assert!(
+        part.x.abs_diff(310 - 250 - 3) <= 4 && part.width.abs_diff(507) <= 6,
+        "{part:?}"
+    );
     assert_eq!(after, (part.width, part.width));
     assert_eq!(pixels.len(), (after.0 * after.1 * 3) as usize);
     let top = (part.width - 420) / 2;
@@ -103,10 +113,17 @@ fn crop_and_pad_move_pixels_unchanged_and_a_second_time_changes_little() {
         let from = ((y * 640 + x + part.x) * 3) as usize;
         assert_eq!(pixels[to..to + 3], original[from..from + 3]);
     }
-    assert!(pixels[..(top * after.0 * 3) as usize].iter().all(|&value| value == 0));
+    assert!(
+        pixels[..(top * after.0 * 3) as usize]
+            .iter()
+            .all(|&value| value == 0)
+    );
     let again = find(&pixels, after).unwrap();
     let bounds = again.bounds(after);
-    assert!(after.0 - bounds.width <= 8, "{again:?} {bounds:?} of {after:?}");
+    assert!(
+        after.0 - bounds.width <= 8,
+        "{again:?} {bounds:?} of {after:?}"
+    );
 }
 
 #[test]
@@ -131,7 +148,10 @@ fn pictures_without_a_field_are_left_whole_with_a_reason() {
         let steps = "mask,crop".parse().unwrap();
         let (same, notes) = apply(steps, Err(reason.clone()), &mut after, size);
         assert_eq!((same, after), (size, pixels));
-        assert_eq!((notes.circle, notes.crop, notes.fallback), (None, None, Some(reason)));
+        assert_eq!(
+            (notes.circle, notes.crop, notes.fallback),
+            (None, None, Some(reason))
+        );
     }
 }
 
@@ -140,7 +160,10 @@ fn lists_of_steps_are_read() {
     let read = |text: &str| text.parse::<FieldSteps>();
     assert_eq!(read("").unwrap(), FieldSteps::NONE);
     assert_eq!(read("pad, crop,mask").unwrap().to_string(), "mask,crop,pad");
-    assert_eq!(read("crop").unwrap().iter().collect::<Vec<_>>(), [FieldStep::Crop]);
+    assert_eq!(
+        read("crop").unwrap().iter().collect::<Vec<_>>(),
+        [FieldStep::Crop]
+    );
     let error = read("crop,zoom").unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -24,7 +24,11 @@ type Decoded = (Vec<u8>, DecodeNotes, Layout);
 fn decoded(bytes: &[u8], planes_will_do: bool) -> Result<Decoded, ImageError> {
     let mut pixels = Vec::new();
     let limits = Limits::default();
-    let detail = if planes_will_do { Detail::Planes } else { Detail::Full };
+    let detail = if planes_will_do {
+        Detail::Planes
+    } else {
+        Detail::Full
+    };
     let room = (&mut Vec::new(), &mut pixels);
     let made = decode(&mut None, bytes, &limits, room, detail)?;
     Ok((pixels, made.notes, made.layout))

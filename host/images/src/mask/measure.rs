@@ -66,10 +66,7 @@ impl LabelMask {
 /// Vertical cup-to-disc ratio: the cup's vertical diameter over the disc's. Each is a mask with the labels that count as it, since some data sets keep both
 /// in one file (disc 1 and 2, cup 2) and some in two. 0 without a cup; `None` without a disc, or where the masks differ in size. A cup that is taller
 /// than its disc gives more than 1: the caller decides what to make of such a pair.
-pub fn vertical_cup_to_disc(
-    disc: (&LabelMask, &[u8]),
-    cup: (&LabelMask, &[u8]),
-) -> Option<f64> {
+pub fn vertical_cup_to_disc(disc: (&LabelMask, &[u8]), cup: (&LabelMask, &[u8])) -> Option<f64> {
     if (disc.0.width, disc.0.height) != (cup.0.width, cup.0.height) {
         return None;
     }

@@ -44,7 +44,14 @@ fn colours_are_taken_only_where_they_are_grey() {
     assert_eq!(read(same, &MaskCoding::labels(2)).unwrap().labels(), [1, 2]);
     let other = b"P6 2 1 255\n\x01\x01\x01\x02\x02\x03";
     let error = read(other, &MaskCoding::labels(2)).unwrap_err();
-    assert_eq!(error, ImageError::MaskColor { x: 1, y: 0, count: 1 });
+    assert_eq!(
+        error,
+        ImageError::MaskColor {
+            x: 1,
+            y: 0,
+            count: 1
+        }
+    );
     let jpeg = read(b"\xFF\xD8\xFF\xE0", &MaskCoding::labels(2)).unwrap_err();
     assert_eq!(jpeg.kind(), "unsupported");
 }
@@ -78,8 +85,14 @@ fn measures_of_a_disc_with_a_cup() {
     assert_eq!(mask.centroid(&[1, 2]), Some((2.0, 2.5)));
     assert_eq!(mask.centroid(&[2]), Some((2.0, 2.5)));
     assert_eq!(mask.vertical_diameter(&[2]), 2);
-    assert_eq!(vertical_cup_to_disc((&mask, &[1, 2]), (&mask, &[2])), Some(0.5));
-    assert_eq!(vertical_cup_to_disc((&mask, &[1, 2]), (&mask, &[7])), Some(0.0));
+    assert_eq!(
+        vertical_cup_to_disc((&mask, &[1, 2]), (&mask, &[2])),
+        Some(0.5)
+    );
+    assert_eq!(
+        vertical_cup_to_disc((&mask, &[1, 2]), (&mask, &[7])),
+        Some(0.0)
+    );
     assert_eq!(vertical_cup_to_disc((&mask, &[7]), (&mask, &[2])), None);
     let other = mask.resize(5, 5).unwrap();
     assert_eq!(vertical_cup_to_disc((&mask, &[1]), (&other, &[2])), None);

@@ -117,7 +117,14 @@ impl Coding {
     }
 
     /// Moves the first `count` samples of a row to `out`, from `at` in steps of `step`.
-    pub(super) fn unpack(&self, row: &[u8], count: usize, out: &mut Samples, at: usize, step: usize) {
+    pub(super) fn unpack(
+        &self,
+        row: &[u8],
+        count: usize,
+        out: &mut Samples,
+        at: usize,
+        step: usize,
+    ) {
         match out {
             Samples::Words(out) => {
                 let values = row.as_chunks::<2>().0.iter().take(count);
@@ -188,9 +195,7 @@ fn packbits(coded: &[u8], out: &mut [u8]) -> usize {
             128 => {}
             0..128 => {
                 let count = usize::from(head) + 1;
-                let count = count
-                    .min(out.len() - written)
-                    .min(coded.len() - read);
+                let count = count.min(out.len() - written).min(coded.len() - read);
                 out[written..written + count].copy_from_slice(&coded[read..read + count]);
                 read += count;
                 written += count;
@@ -218,7 +223,8 @@ mod tests {
     fn packbits_of_the_standard() {
         // The example of the TIFF 6.0 text, section 9.
         let coded = [
-            0xFE, 0xAA, 0x02, 0x80, 0x00, 0x2A, 0xFD, 0xAA, 0x03, 0x80, 0x00, 0x2A, 0x22, 0xF7, 0xAA,
+            0xFE, 0xAA, 0x02, 0x80, 0x00, 0x2A, 0xFD, 0xAA, 0x03, 0x80, 0x00, 0x2A, 0x22, 0xF7,
+            0xAA,
         ];
         let expected = [
             0xAA, 0xAA, 0xAA, 0x80, 0x00, 0x2A, 0xAA, 0xAA, 0xAA, 0xAA, 0x80, 0x00, 0x2A, 0x22,

@@ -186,9 +186,7 @@ impl<'a> Directory<'a> {
             3 => (0..size / 2)
                 .map(|at| reader.short(from + 2 * at).map(u32::from))
                 .collect(),
-            4 => (0..size / 4)
-                .map(|at| reader.long(from + 4 * at))
-                .collect(),
+            4 => (0..size / 4).map(|at| reader.long(from + 4 * at)).collect(),
             _ => None,
         };
         values.map(Some).ok_or_else(wrong)

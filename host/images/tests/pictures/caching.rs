@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use focus_images::{
-    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PrepareSpec, Prepared, RgbImage, decode,
-    prepare_file,
+    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PrepareSpec, Prepared, RgbImage,
+    decode, prepare_file,
 };
 
 use crate::common::{data, path, squash};
@@ -203,7 +203,9 @@ fn entry(number: u32) -> (ContentHash, RgbImage) {
 }
 
 fn notes() -> DecodeNotes {
-    decode(&data("jpeg_grey.jpg"), &Limits::default()).unwrap().1
+    decode(&data("jpeg_grey.jpg"), &Limits::default())
+        .expect("a sound picture")
+        .1
 }
 
 #[test]
@@ -251,7 +253,10 @@ fn what_does_not_fit_at_all_is_not_kept_and_removes_nothing() {
         let cache = PixelCache::open_limited(folder.path(), limit).unwrap();
         run(&cache, "png_rgba.png", &spec);
         assert!(!run(&cache, "png_rgba.png", &spec).from_cache);
-        assert!(run(&cache, "jpeg_grey.jpg", &spec).from_cache, "what was there is used");
+        assert!(
+            run(&cache, "jpeg_grey.jpg", &spec).from_cache,
+            "what was there is used"
+        );
     }
 }
 
@@ -297,7 +302,11 @@ fn writers_that_share_a_full_folder_stay_near_the_limit_and_read_what_they_wrote
                 let cache = PixelCache::open_limited(folder, limit).unwrap();
                 for step in 0..150 {
                     // Half of the numbers are written by all.
-                    let number = if step % 2 == 0 { step } else { 1000 * writer + step };
+                    let number = if step % 2 == 0 {
+                        step
+                    } else {
+                        1000 * writer + step
+                    };
                     let (hash, image) = entry(number);
                     match cache.get(&hash, &spec) {
                         Some((found, _)) => assert_eq!(found, image),

@@ -1,6 +1,8 @@
 //! JPEG at a reduced scale: never below twice the target, noted, near the exact picture; other formats exact.
 
-use focus_images::{Decode, Geometry, Limits, PixelCache, PrepareSpec, ResizeFilter, decode, prepare, prepare_file};
+use focus_images::{
+    Decode, Geometry, Limits, PixelCache, PrepareSpec, ResizeFilter, decode, prepare, prepare_file,
+};
 use turbojpeg::{Compressor, Image, PixelFormat};
 
 use crate::common::{data, path, squash};
@@ -10,7 +12,10 @@ fn jpeg(width: usize, height: usize) -> Vec<u8> {
     let mut pixels = Vec::new();
     for y in 0..height {
         for x in 0..width {
-            let (dx, dy) = (x as f64 - width as f64 / 2.0, y as f64 - height as f64 / 2.0);
+            let (dx, dy) = (
+                x as f64 - width as f64 / 2.0,
+                y as f64 - height as f64 / 2.0,
+            );
             let far = (dx * dx + dy * dy).sqrt() / (height as f64 * 0.45);
             let level = if far < 1.0 { 200.0 - 90.0 * far } else { 2.0 };
             let ripple = 12.0 * (x as f64 / 9.0).sin() * (y as f64 / 13.0).cos();
@@ -25,7 +30,8 @@ fn jpeg(width: usize, height: usize) -> Vec<u8> {
         height,
         format: PixelFormat::RGB,
     };
-    Compressor::new().unwrap().compress_to_vec(image).unwrap()
+    let mut coder = Compressor::new().expect("the library starts");
+    coder.compress_to_vec(image).expect("a sound picture")
 }
 
 #[test]
@@ -36,8 +42,19 @@ fn the_scale_is_noted_and_the_picture_is_near() {
         (squash(100, 100), Some(2)),
         (squash(200, 200), Some(4)),
         (squash(500, 500), None),
-        (PrepareSpec::new(80, 80, Geometry::Fit, ResizeFilter::Bicubic), Some(1)),
-        (PrepareSpec::new(64, 64, Geometry::ShortestEdgeCrop { edge: 70 }, ResizeFilter::Bilinear), Some(2)),
+        (
+            PrepareSpec::new(80, 80, Geometry::Fit, ResizeFilter::Bicubic),
+            Some(1),
+        ),
+        (
+            PrepareSpec::new(
+                64,
+                64,
+                Geometry::ShortestEdgeCrop { edge: 70 },
+                ResizeFilter::Bilinear,
+            ),
+            Some(2),
+        ),
     ] {
         let (exact, notes) = prepare(&bytes, &spec, &Limits::default()).unwrap();
         assert_eq!(notes.eighths, None);
@@ -48,7 +65,11 @@ fn the_scale_is_noted_and_the_picture_is_near() {
         if eighths.is_none() {
             assert_eq!(fast, exact);
         }
-        let off = fast.pixels.iter().zip(&exact.pixels).map(|(a, b)| u64::from(a.abs_diff(*b)));
+        let off = fast
+            .pixels
+            .iter()
+            .zip(&exact.pixels)
+            .map(|(a, b)| u64::from(a.abs_diff(*b)));
         let mean = off.sum::<u64>() as f64 / exact.pixels.len() as f64;
         assert!(mean < 2.0, "{spec:?}: {mean}");
     }
@@ -57,7 +78,11 @@ fn the_scale_is_noted_and_the_picture_is_near() {
 #[test]
 fn other_formats_and_damage_are_as_in_exact_decoding() {
     let fast = squash(6, 6).with_decode(Decode::Fast);
-    for name in ["png_rgb.png", "formats/rgb_lzw_le_strips.tif", "formats/lossy_90.webp"] {
+    for name in [
+        "png_rgb.png",
+        "formats/rgb_lzw_le_strips.tif",
+        "formats/lossy_90.webp",
+    ] {
         let (exact, _) = prepare(&data(name), &squash(6, 6), &Limits::default()).unwrap();
         let (found, notes) = prepare(&data(name), &fast, &Limits::default()).unwrap();
         assert_eq!((found, notes.eighths), (exact, None), "{name}");
@@ -98,7 +123,12 @@ fn a_cropped_field_still_has_twice_the_target() {
     let spec = squash(56, 56).with_decode(Decode::Fast);
     let (_, notes) = prepare(&bytes, &spec, &Limits::default()).unwrap();
     assert_eq!(notes.eighths, Some(1));
-    let (_, notes) = prepare(&bytes, &spec.with_steps("crop".parse().unwrap()), &Limits::default()).unwrap();
+    let (_, notes) = prepare(
+        &bytes,
+        &spec.with_steps("crop".parse().unwrap()),
+        &Limits::default(),
+    )
+    .unwrap();
     let part = notes.field.unwrap().crop.unwrap();
     assert_eq!(notes.eighths, Some(2));
     assert!(part.width >= 112 && part.height >= 112, "{part:?}");

@@ -12,7 +12,12 @@ fn masks_are_read_as_labels_and_resized_as_pillow_does() {
         let coding = MaskCoding::new(row.coding.clone());
         let mask = read_mask_file(path(&row.file), &coding, &Limits::default())
             .unwrap_or_else(|error| panic!("{}: {error}", row.file));
-        assert_eq!((mask.width(), mask.height()), (row.width, row.height), "{}", row.file);
+        assert_eq!(
+            (mask.width(), mask.height()),
+            (row.width, row.height),
+            "{}",
+            row.file
+        );
         assert_eq!(digest(mask.labels()), row.sha256, "{}", row.file);
         for size in &row.resized {
             let resized = mask.resize(size.width, size.height).unwrap();
@@ -30,13 +35,24 @@ fn masks_are_read_as_labels_and_resized_as_pillow_does() {
 
 #[test]
 fn one_mask_in_one_coding_or_another_is_the_same() {
-    let grey = read_mask(&data("formats/mask_grey.png"), &MaskCoding::labels(2), &Limits::default());
-    let refuge = read_mask(&data("formats/mask_refuge.bmp"), &MaskCoding::refuge(), &Limits::default());
+    let grey = read_mask(
+        &data("formats/mask_grey.png"),
+        &MaskCoding::labels(2),
+        &Limits::default(),
+    );
+    let refuge = read_mask(
+        &data("formats/mask_refuge.bmp"),
+        &MaskCoding::refuge(),
+        &Limits::default(),
+    );
     let (grey, refuge) = (grey.unwrap(), refuge.unwrap());
     assert_eq!(grey, refuge);
     // 33 rows of disc and 17 of cup, as drawn.
     assert_eq!(grey.vertical_diameter(&[1, 2]), 33);
-    assert_eq!(vertical_cup_to_disc((&grey, &[1, 2]), (&refuge, &[2])), Some(17.0 / 33.0));
+    assert_eq!(
+        vertical_cup_to_disc((&grey, &[1, 2]), (&refuge, &[2])),
+        Some(17.0 / 33.0)
+    );
 }
 
 #[test]
