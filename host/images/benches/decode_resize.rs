@@ -51,12 +51,7 @@ fn main() {
                 ResizeFilter::Bicubic,
                 ResizeFilter::Lanczos,
             ]
-            .map(|filter| PrepareSpec {
-                width: side,
-                height: side,
-                geometry: Geometry::Squash,
-                filter,
-            })
+            .map(|filter| PrepareSpec::new(side, side, Geometry::Squash, filter))
         })
         .collect();
     let mut workspace = Workspace::new();

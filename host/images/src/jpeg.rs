@@ -120,8 +120,11 @@ pub(crate) enum Detail<'a> {
     Full,
     /// All of it; planes will do for an upright picture of a usual kind, which is less work.
     Planes,
-    /// A number of eighths of each side, 1 to 8, for an upright picture of the size that it is given.
-    Eighths(&'a dyn Fn((u32, u32)) -> u8),
+    /// A number of eighths of each side, 1 to 8, for an upright picture of the size that it is given; with 8 planes may do.
+    Eighths {
+        wanted: &'a dyn Fn((u32, u32)) -> u8,
+        planes: bool,
+    },
 }
 
 /// What `decode` made.
@@ -133,7 +136,7 @@ pub(crate) struct Made {
     pub size: (u32, u32),
 }
 
-/// Scales that are used: those that the library has fast code for.
+/// Scales that are used: those that the library has vector code for. At five eighths a photograph takes twice as long as in full.
 const SCALES: [u8; 4] = [1, 2, 4, 8];
 
 /// Decodes into `pixels`, as stored. `kept` is the library's instance, reused from one picture to the next; `raw` is room for inks.
@@ -154,7 +157,7 @@ pub(crate) fn decode(
     }
     let stored = (opened.header.width as u32, opened.header.height as u32);
     let eighths = match detail {
-        Detail::Eighths(wanted) if !opened.header.is_lossless => {
+        Detail::Eighths { wanted, .. } if !opened.header.is_lossless => {
             let wanted = wanted(orientation.upright(stored));
             SCALES
                 .into_iter()
@@ -178,9 +181,13 @@ pub(crate) fn decode(
         factor.scale(opened.header.width),
         factor.scale(opened.header.height),
     );
-    let planes = opened.planes().filter(|_| {
-        eighths == 8 && !matches!(detail, Detail::Full) && orientation == Orientation::UPRIGHT
-    });
+    let planes_will_do = matches!(
+        detail,
+        Detail::Planes | Detail::Eighths { planes: true, .. }
+    );
+    let planes = opened
+        .planes()
+        .filter(|_| planes_will_do && eighths == 8 && orientation == Orientation::UPRIGHT);
     let inks = matches!(opened.mode, SourceMode::Cmyk | SourceMode::Ycck);
     let (decoded, layout) = if let Some(chroma) = planes {
         let extent = Extent::new((width, height), chroma);

@@ -6,6 +6,7 @@ pub struct Limits {
     /// Largest file that is read, in bytes. Default 512 MiB.
     pub max_file_bytes: u64,
     /// Largest image that is decoded, in pixels: width x height as stored. Default 256 million, which is 768 MB of RGB.
+    /// Half of it for JPEG in inks and for TIFF of more than eight bytes a pixel, which need a second buffer.
     pub max_pixels: u64,
     /// Scans that a progressive JPEG may have; each costs a pass over the image. Default 500; real encoders write about ten.
     pub max_jpeg_scans: u32,

@@ -56,13 +56,11 @@ impl Orientation {
         let Some(field) = exif.get_field(Tag::Orientation, In::PRIMARY) else {
             return Self::UPRIGHT;
         };
-        match field.value.get_uint(0) {
-            Some(value) => Self::of_value(value, remarks),
-            None => {
-                remarks.push("EXIF orientation must be 1 to 8, found no number".into());
-                Self::UPRIGHT
-            }
+        if let Some(value) = field.value.get_uint(0) {
+            return Self::of_value(value, remarks);
         }
+        remarks.push("EXIF orientation must be 1 to 8, found no number".into());
+        Self::UPRIGHT
     }
 
     /// From the number itself, as TIFF has it.

@@ -66,12 +66,16 @@ pub enum Decode {
     /// In full: the pixels are Pillow's.
     #[default]
     Exact,
-    /// JPEG at a reduced scale of its transform (eighths of the stored size), no smaller than twice the size that it is then resized to, in both
-    /// directions. Pixels differ a little from the exact ones. Other formats are decoded in full.
+    /// JPEG at a reduced scale of its transform (an eighth, a quarter or half of the stored size), no smaller than twice the size that it is then resized
+    /// to, in both directions; in full where none of these will do. Pixels differ a little from the exact ones. Other formats are decoded in full.
     Fast,
 }
 
 impl Decode {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
     fn is_exact(&self) -> bool {
         *self == Self::Exact
     }

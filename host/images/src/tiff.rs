@@ -125,6 +125,16 @@ fn layout(directory: &Directory<'_>, limits: &Limits) -> Result<Layout, ImageErr
         3 => return Err(unsupported("floating-point samples")),
         other => return Err(unsupported(format!("samples of kind {other}"))),
     }
+    // Eight bytes a pixel are four samples of 16 bits.
+    let area = u64::from(width) * u64::from(height);
+    let stored = area * u64::from(samples) * u64::from(bits.div_ceil(8));
+    if stored > limits.max_pixels.saturating_mul(8) {
+        return Err(ImageError::TooLarge {
+            width: width.into(),
+            height: height.into(),
+            limit: limits.max_pixels / 2,
+        });
+    }
     let tiled = directory.has(tag::TILE_WIDTH);
     let chunk = if tiled {
         (

@@ -79,9 +79,9 @@ fn check_chunks(bytes: &[u8], limits: &Limits) -> Result<(), ImageError> {
             bytes.len()
         )));
     }
-    let end = stated + 8;
     let mut at = 12;
-    while at + 8 <= end {
+    // To the end of the file and not of the container: the decoder may look at what follows.
+    while at + 8 <= bytes.len() {
         let length = word(at + 4).ok_or_else(|| cut("a part's length is missing"))?;
         let body = at + 8;
         let three = |from: usize| word(from).map_or(0, |value| value & 0xFF_FFFF);

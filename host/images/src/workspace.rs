@@ -94,17 +94,16 @@ impl Workspace {
         limits: &Limits,
     ) -> Result<((u32, u32), DecodeNotes, Layout), ImageError> {
         let steps = spec.steps;
-        let exact = match (steps.is_empty(), self.resizer.prefers_planes()) {
-            (true, true) => Detail::Planes,
-            _ => Detail::Full,
-        };
-        if spec.decode == Decode::Exact && steps.is_empty() {
-            return self.decode_upright(bytes, limits, exact);
-        }
+        // The steps need RGB.
+        let planes = steps.is_empty() && self.resizer.prefers_planes();
         let whole = |size: (u32, u32)| geometry::eighths(spec, field::size_after(steps, size));
         let detail = match spec.decode {
-            Decode::Exact => exact,
-            Decode::Fast => Detail::Eighths(&whole),
+            Decode::Exact if planes => Detail::Planes,
+            Decode::Exact => Detail::Full,
+            Decode::Fast => Detail::Eighths {
+                wanted: &whole,
+                planes,
+            },
         };
         let (mut size, mut notes, layout) = self.decode_upright(bytes, limits, detail)?;
         if steps.is_empty() {
@@ -116,10 +115,6 @@ impl Workspace {
                 .then(|| field::find(pixels, size))
                 .transpose()
         };
-        // Steps need RGB; a JPEG at its full scale may have been left in planes.
-        if layout != Layout::Rgb {
-            (size, notes, _) = self.decode_upright(bytes, limits, Detail::Full)?;
-        }
         let mut circle = look(&self.stored, size);
         if let (Some(eighths), Ok(Some(found))) = (notes.eighths, &circle)
             && steps.has(FieldStep::Crop)
@@ -130,13 +125,11 @@ impl Workspace {
             let kept = (stored(part.width), stored(part.height));
             let wanted = geometry::eighths(spec, field::size_after(steps, kept));
             if wanted > eighths {
-                let again = |_| wanted;
-                let layout;
-                (size, notes, layout) =
-                    self.decode_upright(bytes, limits, Detail::Eighths(&again))?;
-                if layout != Layout::Rgb {
-                    (size, notes, _) = self.decode_upright(bytes, limits, Detail::Full)?;
-                }
+                let again = Detail::Eighths {
+                    wanted: &|_| wanted,
+                    planes,
+                };
+                (size, notes, _) = self.decode_upright(bytes, limits, again)?;
                 circle = look(&self.stored, size);
             }
         }

@@ -76,11 +76,7 @@ impl Room {
             .open(folder.join(LOCK))?;
         lock.lock()?;
         // Another thread may have made room meanwhile.
-        if self.is_due() {
-            self.make(folder)
-        } else {
-            Ok(0)
-        }
+        Ok(if self.is_due() { self.make(folder) } else { 0 })
     }
 
     fn is_due(&self) -> bool {
@@ -89,7 +85,7 @@ impl Room {
     }
 
     /// Looks at the folder; where it holds more than the limit, removes the oldest entries down to nine tenths, so that the next look is not at once.
-    fn make(&self, folder: &Path) -> io::Result<usize> {
+    fn make(&self, folder: &Path) -> usize {
         self.added.store(0, Ordering::Relaxed);
         let mut content = look(folder);
         for path in &content.stale {
@@ -114,7 +110,7 @@ impl Room {
             }
         }
         self.held.store(content.bytes, Ordering::Relaxed);
-        Ok(removed)
+        removed
     }
 }
 

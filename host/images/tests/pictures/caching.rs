@@ -204,7 +204,7 @@ fn entry(number: u32) -> (ContentHash, RgbImage) {
 
 fn notes() -> DecodeNotes {
     decode(&data("jpeg_grey.jpg"), &Limits::default())
-        .unwrap()
+        .expect("a sound picture")
         .1
 }
 
@@ -328,4 +328,58 @@ fn writers_that_share_a_full_folder_stay_near_the_limit_and_read_what_they_wrote
             assert!(!name.to_string_lossy().starts_with(".part"), "{name:?}");
         }
     }
+}
+
+/// Where the processes that the test below starts find their cache.
+const CACHE: &str = "FOCUS_TEST_PIXEL_CACHE";
+const LIMIT: u64 = 60_000;
+
+/// Puts and gets until the process is killed or has done `steps`.
+fn work(folder: &std::path::Path, first: u32, steps: u32) {
+    let spec = squash(16, 16);
+    let notes = notes();
+    let cache = PixelCache::open_limited(folder, LIMIT).unwrap();
+    for step in 0..steps {
+        let (hash, image) = entry((first + step * 7) % 211);
+        match cache.get(&hash, &spec) {
+            Some((found, _)) => assert_eq!(found, image),
+            None => cache.put(&hash, &spec, &image, &notes).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn processes_share_a_full_folder_and_a_killed_one_does_no_harm() {
+    if let Some(folder) = std::env::var_os(CACHE) {
+        return work(folder.as_ref(), std::process::id() % 211, u32::MAX);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let this = "caching::processes_share_a_full_folder_and_a_killed_one_does_no_harm";
+    let start = || {
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args([this, "--exact", "--nocapture"])
+            .env(CACHE, folder.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut others = [start(), start()];
+    // They are at work once the folder is full.
+    let begun = std::time::Instant::now();
+    while held(folder.path()) < LIMIT / 2 {
+        assert!(
+            begun.elapsed().as_secs() < 60,
+            "the other processes write nothing"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    work(folder.path(), 5, 300);
+    for other in &mut others {
+        assert!(other.try_wait().unwrap().is_none(), "still at work");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    // The lock of a killed process is free, what it left unfinished is no entry, and the limit holds.
+    work(folder.path(), 9, 300);
+    assert!(held(folder.path()) <= LIMIT + 3 * (LIMIT / 16 + 1300));
 }

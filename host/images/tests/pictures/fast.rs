@@ -30,7 +30,8 @@ fn jpeg(width: usize, height: usize) -> Vec<u8> {
         height,
         format: PixelFormat::RGB,
     };
-    Compressor::new().unwrap().compress_to_vec(image).unwrap()
+    let mut coder = Compressor::new().expect("the library starts");
+    coder.compress_to_vec(image).expect("a sound picture")
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn photograph() -> Vec<u8> {
 }
 
 fn steps(text: &str) -> FieldSteps {
-    text.parse().unwrap()
+    text.parse().expect("names of steps")
 }
 
 #[test]

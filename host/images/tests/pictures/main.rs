@@ -8,6 +8,7 @@ mod common;
 mod fast;
 mod field;
 mod hostile;
+mod jpegs;
 mod masks;
 mod shared;
 

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use focus_images::{Geometry, Limits, PrepareSpec, ResizeFilter, decode_file, prepare_file};
+use focus_images::{
+    Geometry, ImageFormat, Limits, MaskCoding, PrepareSpec, ResizeFilter, decode_file,
+    prepare_file, read_mask_file,
+};
 use focus_resize::{Filter, resize_rgb8};
 
 pub fn shared(part: &str) -> Option<PathBuf> {
@@ -93,5 +96,40 @@ fn a_full_photograph_is_prepared_as_if_decoded_first() {
             let expected = resize_rgb8(&image.pixels, size, (side, side), resample).unwrap();
             assert!(prepared.pixels == expected, "{} to {side}", path.display());
         }
+    }
+}
+
+#[test]
+fn samples_of_data_sets_are_read_as_their_kinds() {
+    let Some(folder) = shared("samples") else {
+        return;
+    };
+    // REFUGE's bitmaps of 255, 128 and 0; ADAM's of 0 and 255.
+    let refuge = folder.join("refuge/kaggle/train/gts/g0001.bmp");
+    if refuge.is_file() {
+        let mask = read_mask_file(refuge, &MaskCoding::refuge(), &Limits::default()).unwrap();
+        assert!(
+            mask.area(&[1]) > 0 && mask.area(&[2]) > 0,
+            "a disc and a cup"
+        );
+        let (disc, cup) = (
+            mask.vertical_diameter(&[1, 2]),
+            mask.vertical_diameter(&[2]),
+        );
+        assert!(disc > cup && cup > 0);
+    }
+    let adam = folder.join("adam/Disc_Masks/A0001.bmp");
+    if adam.is_file() {
+        let mask = read_mask_file(&adam, &MaskCoding::dark_on_white(), &Limits::default()).unwrap();
+        assert!(mask.area(&[1]) < mask.area(&[0]));
+        let error = read_mask_file(&adam, &MaskCoding::labels(2), &Limits::default()).unwrap_err();
+        assert_eq!(error.kind(), "mask_value");
+    }
+    let jsiec =
+        folder.join("jsiec1000/1000images/1.0.DR2/00000000-0000-4000-8000-000000000004..TIF");
+    if jsiec.is_file() {
+        let decoded = decode_file(jsiec, &Limits::default()).unwrap();
+        assert_eq!(decoded.notes.format, ImageFormat::Tiff);
+        assert!(decoded.notes.remarks.is_empty());
     }
 }
