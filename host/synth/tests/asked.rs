@@ -273,3 +273,22 @@ fn cameras_by_split_shift_the_test_set_alone() {
         assert_eq!(a.truth.labels, b.truth.labels);
     }
 }
+
+#[test]
+fn the_documented_config_and_columns_are_the_real_ones() {
+    let page = include_str!("../../../docs/synthetic.md");
+    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let config: Config = toml::from_str(example).unwrap();
+    assert_eq!(config.check(), Ok(()));
+    assert_eq!(config.effects[0].factor, 0.5);
+    for column in focus_synth::COLUMNS.split(',') {
+        assert!(page.contains(&format!("`{column}`")), "column `{column}`");
+    }
+    for what in focus_synth::MASK_KINDS {
+        assert!(page.contains(&format!("`{what}`")), "mask `{what}`");
+    }
+    let fields = serde_json::to_value(Config::default()).unwrap();
+    for field in fields.as_object().unwrap().keys() {
+        assert!(page.contains(field), "field `{field}`");
+    }
+}

@@ -36,7 +36,7 @@ fn digest_of_the_default_is_pinned() {
             .to_vec(),
         ..config
     };
-    assert_eq!(digest(&other, 0..20), "0");
+    assert_eq!(digest(&other, 0..20), "887acbc26c3f3bbc");
 }
 
 #[test]
