@@ -96,7 +96,14 @@ fn eyes() -> Vec<Eye> {
     };
     let notched = (0..40)
         .find(|i| {
-            let truth = generate(&Config { size: 64, ..gon.clone() }, *i).truth;
+            let truth = generate(
+                &Config {
+                    size: 64,
+                    ..gon.clone()
+                },
+                *i,
+            )
+            .truth;
             truth.rim_notch && (0.7..0.8).contains(&truth.cup_to_disc)
         })
         .expect("half of the glaucomatous discs have a notch");
@@ -134,7 +141,13 @@ fn eyes() -> Vec<Eye> {
     };
     for name in Camera::PRESETS {
         let cameras = vec![camera(name)];
-        eyes.push(draw(&Config { cameras, ..proliferative.clone() }, plainest_severe));
+        eyes.push(draw(
+            &Config {
+                cameras,
+                ..proliferative.clone()
+            },
+            plainest_severe,
+        ));
     }
     eyes.push(overlay(draw(&proliferative, plainest_severe)));
     eyes

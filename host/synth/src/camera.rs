@@ -194,7 +194,13 @@ mod tests {
             assert_eq!((camera.name.as_str(), camera.check("c")), (preset, Ok(())));
             let named: Camera =
                 serde_json::from_str(&format!("{{\"name\":\"{preset}\",\"test\":3}}")).unwrap();
-            assert_eq!(named, Camera { test: 3.0, ..camera });
+            assert_eq!(
+                named,
+                Camera {
+                    test: 3.0,
+                    ..camera
+                }
+            );
         }
         let own: Camera = serde_json::from_str("{\"name\":\"clinic\",\"noise\":0.05}").unwrap();
         let base = Camera::preset("A").unwrap();

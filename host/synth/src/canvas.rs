@@ -184,7 +184,7 @@ impl Noise {
     pub fn new(random: &mut Random, cell: f64, size: usize) -> Self {
         let column = |x: usize| {
             let u = x as f64 / cell;
-            (u as u32, ease(u - u as u32 as f64) as f32)
+            (u as u32, ease(u - f64::from(u as u32)) as f32)
         };
         Self {
             key: random.bits(),
@@ -237,11 +237,16 @@ mod tests {
             let sum: f64 = layer.value.iter().map(|v| f64::from(*v)).sum();
             let along = |f: fn(usize) -> usize| -> f64 {
                 let square = |i| (f(i) as f64 - 32.0) * (f(i) as f64 - 32.0);
-                (0..65 * 65).map(|i| f64::from(layer.value[i]) * square(i)).sum()
+                (0..65 * 65)
+                    .map(|i| f64::from(layer.value[i]) * square(i))
+                    .sum()
             };
             assert!((sum - 1.0).abs() < 1e-4, "{sigma} {sum}");
             for second in [along(|i| i % 65), along(|i| i / 65)] {
-                assert!((second - sigma * sigma).abs() < 2e-3 * sigma.max(1.0), "{sigma} {second}");
+                assert!(
+                    (second - sigma * sigma).abs() < 2e-3 * sigma.max(1.0),
+                    "{sigma} {second}"
+                );
             }
         }
     }
@@ -287,15 +292,25 @@ mod tests {
         assert!(all().all(|v| v.abs() <= 1.0));
         assert!(all().fold(0.0_f32, |m, v| m.max(v.abs())) > 0.5);
         let smooth = |a: f32, b: f32| (a - b).abs() < 0.45;
-        assert!(rows.iter().all(|row| row.windows(2).all(|w| smooth(w[0], w[1]))));
-        assert!(rows.windows(2).all(|w| (0..80).all(|x| smooth(w[0][x], w[1][x]))));
+        assert!(
+            rows.iter()
+                .all(|row| row.windows(2).all(|w| smooth(w[0], w[1])))
+        );
+        assert!(
+            rows.windows(2)
+                .all(|w| (0..80).all(|x| smooth(w[0][x], w[1][x])))
+        );
     }
 
     #[test]
     fn resize_keeps_a_constant_and_the_mean() {
         let plane: Vec<f32> = (0..100).map(|i| (i % 10 + i / 10) as f32).collect();
         for to in [3, 7, 10, 23] {
-            assert!(resize(&[2.0; 100], 10, to).iter().all(|v| (v - 2.0).abs() < 1e-5));
+            assert!(
+                resize(&[2.0; 100], 10, to)
+                    .iter()
+                    .all(|v| (v - 2.0).abs() < 1e-5)
+            );
             let mean = resize(&plane, 10, to).iter().sum::<f32>() / (to * to) as f32;
             assert!((mean - 9.0).abs() < 1e-3, "{to} {mean}");
         }

@@ -106,7 +106,8 @@ pub fn case(config: &Config, index: u32) -> Case {
     let pigment = (group.pigment + 0.09 * tone.normal()).clamp(0.0, 1.0);
     let myopic = own(106).chance(group.myopia);
     let tessellation =
-        (group.tessellation + 0.12 * tone.normal() + if myopic { 0.35 } else { 0.0 }).clamp(0.0, 1.0);
+        (group.tessellation + 0.12 * tone.normal() + if myopic { 0.35 } else { 0.0 })
+            .clamp(0.0, 1.0);
     let crescent = if myopic {
         (own(107).range(0.30, 0.75) + 0.04 * side(107).normal()).clamp(0.2, 0.9)
     } else {
@@ -271,7 +272,11 @@ fn recorded(config: &Config, split: Split, truth: Labels, mut random: Random) ->
             (true, _) => 0,
             (false, level) => level,
         },
-        gon: if wrong[2] { !truth.gon && !missed } else { truth.gon },
+        gon: if wrong[2] {
+            !truth.gon && !missed
+        } else {
+            truth.gon
+        },
     }
 }
 
@@ -296,7 +301,10 @@ mod tests {
     fn assert_share(cases: &[Case], expected: f64, f: impl Fn(&Case) -> bool, what: &str) {
         let found = share(cases, f);
         let bound = 4.0 * (expected * (1.0 - expected) / (cases.len() as f64 / 2.0)).sqrt();
-        assert!((found - expected).abs() <= bound, "{what}: {found}, not {expected}");
+        assert!(
+            (found - expected).abs() <= bound,
+            "{what}: {found}, not {expected}"
+        );
     }
 
     #[test]
@@ -308,7 +316,10 @@ mod tests {
             assert!((part.len() as i32 - wanted).abs() <= 4, "{}", part.len());
             for (name, value) in [
                 ("dr", share(&part, |c| c.labels.grade > 0)),
-                ("referable", share(&part, |c| c.labels.grade > 1 || c.labels.edema > 0)),
+                (
+                    "referable",
+                    share(&part, |c| c.labels.grade > 1 || c.labels.edema > 0),
+                ),
                 ("gon", share(&part, |c| c.labels.gon)),
             ] {
                 assert!((0.2..0.75).contains(&value), "{split:?} {name} {value}");
@@ -335,7 +346,12 @@ mod tests {
             };
             let cases = all(&config);
             for (grade, expected) in config.grades.iter().enumerate() {
-                assert_share(&cases, *expected, |c| usize::from(c.labels.grade) == grade, "grade");
+                assert_share(
+                    &cases,
+                    *expected,
+                    |c| usize::from(c.labels.grade) == grade,
+                    "grade",
+                );
                 let part: Vec<_> = cases
                     .iter()
                     .filter(|c| usize::from(c.labels.grade) == grade)
@@ -345,7 +361,11 @@ mod tests {
                     assert_share(&part, config.edema[grade], |c| c.labels.edema > 0, "edema");
                 }
             }
-            let edema: Vec<_> = cases.iter().filter(|c| c.labels.edema > 0).cloned().collect();
+            let edema: Vec<_> = cases
+                .iter()
+                .filter(|c| c.labels.edema > 0)
+                .cloned()
+                .collect();
             assert_share(&edema, 0.4, |c| c.labels.edema == 2, "central");
             assert_share(&cases, 0.12, |c| c.labels.gon, "gon");
             assert_share(&cases, 0.3, |c| c.sex == Sex::F, "female");
@@ -355,7 +375,11 @@ mod tests {
             assert_share(&cases, 0.35, |c| c.population == 1, "population");
             let old: Vec<_> = cases.iter().filter(|c| c.age >= 50).cloned().collect();
             assert_share(&old, 0.5, |c| c.drusen, "drusen");
-            assert!(cases.iter().all(|c| c.labels.gon == (c.cup_to_disc >= GON_RATIO)));
+            assert!(
+                cases
+                    .iter()
+                    .all(|c| c.labels.gon == (c.cup_to_disc >= GON_RATIO))
+            );
         }
         let extreme = all(&Config {
             grades: [0.0, 0.0, 0.0, 1.0, 0.0],
@@ -398,7 +422,11 @@ mod tests {
             let n = cases.len() as f64 / 2.0;
             // At prevalence one half, P(both) = 1/4 + asin(correlation) / (2 pi) (Sheppard).
             let expected = 0.25 + correlation.asin() / std::f64::consts::TAU;
-            assert!((both / n - expected).abs() < 0.03, "{correlation} {}", both / n);
+            assert!(
+                (both / n - expected).abs() < 0.03,
+                "{correlation} {}",
+                both / n
+            );
             assert!((right / n - 0.5).abs() < 0.04 && (left / n - 0.5).abs() < 0.04);
         }
     }
@@ -414,7 +442,11 @@ mod tests {
         for kind in [NoiseKind::Uniform, NoiseKind::Adjacent, NoiseKind::Missed] {
             for splits in [NoiseIn::All, NoiseIn::Train] {
                 let config = Config {
-                    label_noise: LabelNoise { rate: 0.2, kind, splits },
+                    label_noise: LabelNoise {
+                        rate: 0.2,
+                        kind,
+                        splits,
+                    },
                     ..clean.clone()
                 };
                 let cases = all(&config);
@@ -458,11 +490,22 @@ mod tests {
         let config = Config {
             patients: 1000,
             cameras: vec![
-                Camera { test: 0.0, ..Camera::preset("A").unwrap() },
-                Camera { train: 3.0, test: 1.0, ..Camera::preset("M").unwrap() },
+                Camera {
+                    test: 0.0,
+                    ..Camera::preset("A").unwrap()
+                },
+                Camera {
+                    train: 3.0,
+                    test: 1.0,
+                    ..Camera::preset("M").unwrap()
+                },
             ],
             effects: vec![
-                GroupEffect { sex: Some(Sex::F), factor: 0.5, ..GroupEffect::default() },
+                GroupEffect {
+                    sex: Some(Sex::F),
+                    factor: 0.5,
+                    ..GroupEffect::default()
+                },
                 GroupEffect {
                     age_from: Some(60),
                     on: Target::Lesions,
@@ -474,13 +517,24 @@ mod tests {
             ..Config::default()
         };
         let cases = all(&config);
-        let train: Vec<_> = cases.iter().filter(|c| c.split == Split::Train).cloned().collect();
+        let train: Vec<_> = cases
+            .iter()
+            .filter(|c| c.split == Split::Train)
+            .cloned()
+            .collect();
         assert_share(&train, 0.75, |c| c.camera == 1, "camera");
-        assert!(cases.iter().all(|c| c.split == Split::Train || c.camera == 1));
+        assert!(
+            cases
+                .iter()
+                .all(|c| c.split == Split::Train || c.camera == 1)
+        );
         for c in &cases {
             let female = if c.sex == Sex::F { 1.0 } else { 2.0 };
             assert_eq!(c.cup_effect, female);
-            assert_eq!(c.lesion_effect, female * if c.age >= 60 { 0.4 } else { 1.0 });
+            assert_eq!(
+                c.lesion_effect,
+                female * if c.age >= 60 { 0.4 } else { 1.0 }
+            );
         }
     }
 

@@ -214,15 +214,15 @@ impl Config {
                 &self.cameras,
             )?;
         }
-        let names = |field: &str, names: Vec<&str>| {
-            match (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
-                Some(i) => fail(
-                    format!("{field}[{i}].name"),
-                    "a name of its own",
-                    format!("`{}` twice", names[i]),
-                ),
-                None => Ok(()),
-            }
+        let names = |field: &str, names: Vec<&str>| match (1..names.len())
+            .find(|&i| names[..i].contains(&names[i]))
+        {
+            Some(i) => fail(
+                format!("{field}[{i}].name"),
+                "a name of its own",
+                format!("`{}` twice", names[i]),
+            ),
+            None => Ok(()),
         };
         names(
             "populations",
@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn ranges_are_checked_and_named() {
-        assert_eq!(Config::default().check(), Ok(()));
         type Spoil = fn(&mut Config);
+        assert_eq!(Config::default().check(), Ok(()));
         let cases: Vec<(&str, Spoil)> = vec![
             ("patients", |c| c.patients = 0),
             ("size", |c| c.size = 63),
@@ -283,7 +283,9 @@ mod tests {
             ("label_noise.rate", |c| c.label_noise.rate = 1.2),
             ("populations", |c| c.populations.clear()),
             ("populations[1].pigment", |c| c.populations[1].pigment = 2.0),
-            ("populations[2].name", |c| c.populations[2].name = "light".into()),
+            ("populations[2].name", |c| {
+                c.populations[2].name = "light".into();
+            }),
             ("populations: weights", |c| {
                 c.populations.iter_mut().for_each(|p| p.share = 0.0);
             }),

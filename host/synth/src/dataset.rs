@@ -98,9 +98,9 @@ impl Error {
             Self::Foreign { .. } => {
                 Some("name an empty folder or one that does not exist yet".to_owned())
             }
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("320 x 320 pixels take about 0.2 MB a picture, 1024 x 1024 about 2 MB".to_owned())
-            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => Some(
+                "320 x 320 pixels take about 0.2 MB a picture, 1024 x 1024 about 2 MB".to_owned(),
+            ),
             Self::Io { .. } | Self::Config(_) | Self::Encode { .. } => None,
         }
     }
@@ -364,12 +364,18 @@ fn digest_on_disk(dir: &Path) -> Option<String> {
     let mut folders = vec!["images".to_owned()];
     if dir.join("masks").exists() {
         for folder in fs::read_dir(dir.join("masks")).ok()? {
-            folders.push(format!("masks/{}", folder.ok()?.file_name().to_string_lossy()));
+            folders.push(format!(
+                "masks/{}",
+                folder.ok()?.file_name().to_string_lossy()
+            ));
         }
     }
     for folder in folders {
         for entry in fs::read_dir(dir.join(&folder)).ok()? {
-            names.push(format!("{folder}/{}", entry.ok()?.file_name().to_string_lossy()));
+            names.push(format!(
+                "{folder}/{}",
+                entry.ok()?.file_name().to_string_lossy()
+            ));
         }
     }
     let tally = names
@@ -484,7 +490,14 @@ mod tests {
         let first = write_dataset(&dir, &small()).unwrap();
         assert_eq!((first.images, first.train, first.test), (10, 6, 4));
         assert!(!first.reused);
-        let names = ["README.md", "images", "labels.csv", "masks", "synthetic.json", "truth.jsonl"];
+        let names = [
+            "README.md",
+            "images",
+            "labels.csv",
+            "masks",
+            "synthetic.json",
+            "truth.jsonl",
+        ];
         assert_eq!(entries(&dir), names);
         assert_eq!(
             entries(dir.parent().unwrap()),
@@ -593,7 +606,9 @@ mod tests {
         // A folder in the way of a file, found when the pictures are drawn already.
         let dir = root.path().join("s");
         let blocked = write_dataset_with(&dir, &small(), &mut |_| {
-            let partial = entries(root.path()).into_iter().find(|n| n.contains("partial"));
+            let partial = entries(root.path())
+                .into_iter()
+                .find(|n| n.contains("partial"));
             fs::create_dir(root.path().join(partial.unwrap()).join("README.md")).unwrap();
         });
         assert!(matches!(blocked, Err(Error::Io { .. })));
@@ -606,7 +621,10 @@ mod tests {
     #[test]
     fn bytes_do_not_depend_on_threads() {
         let root = tempfile::tempdir().unwrap();
-        let config = Config { patients: 40, ..small() };
+        let config = Config {
+            patients: 40,
+            ..small()
+        };
         let digests: Vec<_> = [1, 2, 3]
             .iter()
             .map(|&threads| {
@@ -628,7 +646,14 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (with, without) = (root.path().join("with"), root.path().join("without"));
         write_dataset(&with, &small()).unwrap();
-        write_dataset(&without, &Config { masks: false, ..small() }).unwrap();
+        write_dataset(
+            &without,
+            &Config {
+                masks: false,
+                ..small()
+            },
+        )
+        .unwrap();
         assert!(!without.join("masks").exists());
         let truth = |dir: &Path| fs::read(dir.join("truth.jsonl")).unwrap();
         assert_eq!(truth(&with), truth(&without));

@@ -2,7 +2,13 @@
 
 /// Encodes as PNG, 8-bit RGB, quickly rather than small.
 pub fn encode_png(width: u32, height: u32, rgb: &[u8]) -> Result<Vec<u8>, png::EncodingError> {
-    encode(width, height, rgb, png::ColorType::Rgb, png::BitDepth::Eight)
+    encode(
+        width,
+        height,
+        rgb,
+        png::ColorType::Rgb,
+        png::BitDepth::Eight,
+    )
 }
 
 /// Encodes a mask of one byte a pixel, 0 or not, as PNG of one bit a pixel: 0 outside, 1 inside, shown black and white.
@@ -16,7 +22,13 @@ pub fn encode_mask(width: u32, height: u32, mask: &[u8]) -> Result<Vec<u8>, png:
             })
         })
         .collect();
-    encode(width, height, &bits, png::ColorType::Grayscale, png::BitDepth::One)
+    encode(
+        width,
+        height,
+        &bits,
+        png::ColorType::Grayscale,
+        png::BitDepth::One,
+    )
 }
 
 fn encode(

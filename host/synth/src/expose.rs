@@ -121,14 +121,15 @@ fn sense(
             // A nearly black surround, as sensors leave it.
             let dark = 0.009 + 0.0014 * own[0];
             if square > 1.0 || cut == 0.0 {
-                planes.iter_mut().for_each(|plane| plane[i] = dark);
+                for plane in planes.iter_mut() {
+                    plane[i] = dark;
+                }
                 continue;
             }
             let d = square.sqrt();
             let rim = ((1.0 - d) * FADE).min(1.0);
             let stop = rim * (2.0 - rim) * cut;
-            let light =
-                gain * (1.0 - vignette * square * d) * (1.0 + tilt.0 * u + tilt.1 * v);
+            let light = gain * (1.0 - vignette * square * d) * (1.0 + tilt.0 * u + tilt.1 * v);
             let lit = (u * side.0 + v * side.1 - 0.2).max(0.0);
             let glare = glaring * lit * lit;
             for (c, plane) in planes.iter_mut().enumerate() {
@@ -185,16 +186,50 @@ mod tests {
         for index in [0, 5] {
             let plain = shot(a(), index);
             let (colour, step) = looks(&plain);
-            let tinted = looks(&shot(Camera { tint: [1.0, 1.2, 0.7], ..a() }, index)).0;
+            let tinted = looks(&shot(
+                Camera {
+                    tint: [1.0, 1.2, 0.7],
+                    ..a()
+                },
+                index,
+            ))
+            .0;
             assert!(tinted[1] > colour[1] * 1.1 && tinted[2] < colour[2] * 0.8);
             assert!((tinted[0] - colour[0]).abs() < 1.0);
             assert!(looks(&shot(Camera { noise: 0.05, ..a() }, index)).1 > step * 1.5);
-            assert!(looks(&shot(Camera { blur: 12.0, noise: 0.0, ..a() }, index)).1 < step);
-            assert!(looks(&shot(Camera { resolution: 0.3, ..a() }, index)).1 < step);
+            assert!(
+                looks(&shot(
+                    Camera {
+                        blur: 12.0,
+                        noise: 0.0,
+                        ..a()
+                    },
+                    index
+                ))
+                .1 < step
+            );
+            assert!(
+                looks(&shot(
+                    Camera {
+                        resolution: 0.3,
+                        ..a()
+                    },
+                    index
+                ))
+                .1 < step
+            );
             let lit = |eye: &crate::Eye| eye.rgb.iter().filter(|v| **v > 30).count();
             assert!(lit(&shot(Camera { cut: 0.3, ..a() }, index)) < lit(&plain));
             assert!(lit(&shot(Camera { fill: 0.75, ..a() }, index)) < lit(&plain));
-            assert!(lit(&shot(Camera { vignette: 0.9, ..a() }, index)) < lit(&plain));
+            assert!(
+                lit(&shot(
+                    Camera {
+                        vignette: 0.9,
+                        ..a()
+                    },
+                    index
+                )) < lit(&plain)
+            );
             let wide = shot(Camera { field: 60.0, ..a() }, index);
             assert!(wide.truth.disc_radius < plain.truth.disc_radius * 0.8);
             for name in Camera::PRESETS {

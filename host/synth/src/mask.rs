@@ -69,8 +69,11 @@ pub fn masks(anatomy: &Anatomy, optic: &Optic, tree: &Tree, stamps: Stamps) -> V
             all.push(Mask { what, pixels });
         }
     };
-    let (mut disc, mut cup, mut crescent) =
-        (vec![0; size * size], vec![0; size * size], vec![0; size * size]);
+    let (mut disc, mut cup, mut crescent) = (
+        vec![0; size * size],
+        vec![0; size * size],
+        vec![0; size * size],
+    );
     for y in 0..size {
         for x in 0..size {
             let (px, py) = (x as f64, y as f64);
@@ -110,7 +113,10 @@ mod tests {
         assert_eq!(mask.area(), 4);
         assert_eq!(mask.centroid(3), Some((2.0, 2.0)));
         assert_eq!(mask.rows(3), 2);
-        let empty = Mask { what: "vein", pixels: vec![0; 9] };
+        let empty = Mask {
+            what: "vein",
+            pixels: vec![0; 9],
+        };
         assert_eq!((empty.centroid(3), empty.rows(3)), (None, 0));
     }
 }

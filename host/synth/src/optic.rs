@@ -24,14 +24,25 @@ impl Optic {
     /// lies within the disc.
     pub fn draw(case: &Case, anatomy: &Anatomy) -> Self {
         let mut random = case.stream(25);
-        let disc = (anatomy.disc_radius * anatomy.disc_aspect, anatomy.disc_radius);
+        let disc = (
+            anatomy.disc_radius * anatomy.disc_aspect,
+            anatomy.disc_radius,
+        );
         let notched = random.chance(0.5) && case.labels.gon && case.cup_to_disc < 0.84;
         let down = if random.chance(0.7) { 1.0 } else { -1.0 };
         let slant = random.range(0.9, 1.25);
-        let mut depth = if notched { random.range(0.25, 0.42) } else { 0.0 };
+        let mut depth = if notched {
+            random.range(0.25, 0.42)
+        } else {
+            0.0
+        };
         let mut width = random.range(0.92, 1.02);
         let rim = (1.0 - case.cup_to_disc) * disc.1;
-        let rise = if notched { 0.3 * down } else { random.range(-0.12, 0.12) } * rim;
+        let rise = if notched {
+            0.3 * down
+        } else {
+            random.range(-0.12, 0.12)
+        } * rim;
         let mut aside = 0.12 * rim;
         let direction = (anatomy.temporal * cos(slant), down * sin(slant));
         loop {

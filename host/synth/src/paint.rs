@@ -91,7 +91,13 @@ fn ground(pigment: f32, hue: f32) -> Colour {
 }
 
 /// Paints the retina; black where the field cannot be.
-pub fn paint(case: &Case, anatomy: &Anatomy, optic: &Optic, tree: &Tree, stamps: &Stamps) -> Planes {
+pub fn paint(
+    case: &Case,
+    anatomy: &Anatomy,
+    optic: &Optic,
+    tree: &Tree,
+    stamps: &Stamps,
+) -> Planes {
     let size = anatomy.size;
     let look = Look::draw(case, anatomy);
     let scene = Scene {
@@ -164,9 +170,8 @@ impl Scene<'_> {
         let Self { anatomy, look, .. } = self;
         let fovea = anatomy.fovea_distance(x, y) as f32;
         let disc = anatomy.disc_distance(x, y) as f32;
-        let mut colour: Colour = std::array::from_fn(|c| {
-            look.ground[c] * (1.0 + texture * [0.8, 1.2, 1.2][c])
-        });
+        let mut colour: Colour =
+            std::array::from_fn(|c| look.ground[c] * (1.0 + texture * [0.8, 1.2, 1.2][c]));
         if look.tessellation > 0.0 && fovea > 0.4 && disc > 1.1 {
             let bands = bands
                 * look.tessellation
@@ -195,9 +200,18 @@ impl Scene<'_> {
     }
 
     fn near_disc(&self, colour: &mut Colour, disc: f32, (x, y): (f64, f64)) {
-        let Self { anatomy, optic, look, .. } = self;
+        let Self {
+            anatomy,
+            optic,
+            look,
+            ..
+        } = self;
         let halo = 0.10 * bell((disc - 1.0).max(0.0) / 1.33);
-        let crescent = if disc < 3.2 { optic.crescent(x, y) as f32 } else { 0.0 };
+        let crescent = if disc < 3.2 {
+            optic.crescent(x, y) as f32
+        } else {
+            0.0
+        };
         for (c, value) in colour.iter_mut().enumerate() {
             *value = lerp(*value, HALO[c], halo);
             *value = lerp(*value, SCLERA[c], 0.8 * crescent);
@@ -285,7 +299,10 @@ mod tests {
             let temporal = (truth.fovea.0 - truth.disc.0).signum();
             let beside = mean(
                 &eye,
-                (truth.fovea.0 + 1.9 * temporal * truth.disc_radius, truth.fovea.1),
+                (
+                    truth.fovea.0 + 1.9 * temporal * truth.disc_radius,
+                    truth.fovea.1,
+                ),
                 6,
             );
             assert!(

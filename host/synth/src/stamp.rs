@@ -60,7 +60,10 @@ pub fn stamp(anatomy: &Anatomy, marks: &[Mark]) -> Stamps {
     };
     let pixels = anatomy.size * anatomy.size;
     for mark in marks {
-        let mask = all.masks.entry(mark.kind).or_insert_with(|| vec![0; pixels]);
+        let mask = all
+            .masks
+            .entry(mark.kind)
+            .or_insert_with(|| vec![0; pixels]);
         let mut trace = Trace {
             anatomy,
             mask,

@@ -110,7 +110,11 @@ pub fn readme(config: &Config) -> String {
          hold what was drawn. Coordinates are pixels from the top left corner. `boxes`: kind, left, top, right, bottom, separated by `;`.\n",
         config.seed,
         config.images(),
-        if config.masks { "" } else { " (not asked for here)" },
+        if config.masks {
+            ""
+        } else {
+            " (not asked for here)"
+        },
         config.label_noise.rate,
     )
 }
@@ -138,7 +142,10 @@ mod tests {
             let line: serde_json::Value = serde_json::from_str(&line(&truth)).unwrap();
             assert_eq!(line["labels"]["grade"], truth.labels.grade);
             assert_eq!(line["image"], image(&truth));
-            assert_eq!(line["lesions"].as_array().unwrap().len(), truth.lesions.len());
+            assert_eq!(
+                line["lesions"].as_array().unwrap().len(),
+                truth.lesions.len()
+            );
         }
         assert!(!COLUMNS.contains(' '));
     }

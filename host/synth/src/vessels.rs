@@ -40,7 +40,14 @@ impl Pen<'_> {
             && stroke.start > 0.9
         {
             let (start, end) = (stroke.start * 0.28, stroke.end * 0.28);
-            reflex.stroke(Stroke { start, end, ..stroke }, 1.0);
+            reflex.stroke(
+                Stroke {
+                    start,
+                    end,
+                    ..stroke
+                },
+                1.0,
+            );
         }
     }
 }
@@ -67,7 +74,11 @@ pub fn draw(case: &Case, anatomy: &Anatomy) -> Tree {
             let half = width * if vein { 1.2 } else { 0.8 } * random.range(0.92, 1.08);
             let mut pen = Pen {
                 anatomy,
-                layer: if vein { &mut tree.vein } else { &mut tree.artery },
+                layer: if vein {
+                    &mut tree.vein
+                } else {
+                    &mut tree.artery
+                },
                 reflex: if vein { None } else { Some(&mut tree.reflex) },
                 beading: if vein && beaded(case) { 0.22 } else { 0.0 },
             };
@@ -248,7 +259,10 @@ mod tests {
                     + x.round().clamp(0.0, 319.0) as usize;
                 tree.artery.value[i].max(tree.vein.value[i])
             };
-            assert!(tree.arcade.len() > 60 && tree.arcade.iter().all(|p| anatomy.visible(p.0, p.1, -4.0)));
+            assert!(
+                tree.arcade.len() > 60
+                    && tree.arcade.iter().all(|p| anatomy.visible(p.0, p.1, -4.0))
+            );
             let (fx, fy) = anatomy.fovea;
             let diameter = 2.0 * anatomy.disc_radius;
             let up =

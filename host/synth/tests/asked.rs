@@ -54,7 +54,13 @@ const CHANGES: &[Change] = &[
     Change {
         name: "gon",
         apply: |c| c.gon = 0.8,
-        fields: &["labels", "recorded", "cup_to_disc", "measured_cup_to_disc", "rim_notch"],
+        fields: &[
+            "labels",
+            "recorded",
+            "cup_to_disc",
+            "measured_cup_to_disc",
+            "rim_notch",
+        ],
         pixels: true,
     },
     Change {
@@ -153,7 +159,7 @@ const CHANGES: &[Change] = &[
     },
     Change {
         name: "cameras: name",
-        apply: |c| c.cameras[0].name = "clinic-1".to_owned(),
+        apply: |c| c.cameras[0].name = "clinic-1".into(),
         fields: &["camera"],
         pixels: false,
     },
@@ -162,7 +168,9 @@ const CHANGES: &[Change] = &[
 fn base() -> Config {
     let mut populations = Population::defaults();
     // Without myopia: its crescent would be redrawn with the population.
-    populations.iter_mut().for_each(|p| p.myopia = 0.0);
+    for population in &mut populations {
+        population.myopia = 0.0;
+    }
     Config {
         size: 96,
         patients: 20,
@@ -178,7 +186,11 @@ fn each_field_changes_what_it_says_and_nothing_else() {
         (0..config.images())
             .map(|i| {
                 let eye = generate(config, i);
-                (serde_json::to_value(&eye.truth).unwrap(), eye.rgb, eye.masks)
+                (
+                    serde_json::to_value(&eye.truth).unwrap(),
+                    eye.rgb,
+                    eye.masks,
+                )
             })
             .collect()
     };
@@ -197,13 +209,18 @@ fn each_field_changes_what_it_says_and_nothing_else() {
             }
             pixels |= a.1 != b.1;
             for what in ["artery", "optic_disc"] {
-                let mask = |m: &[focus_synth::Mask]| m.iter().find(|m| m.what == what).unwrap().clone();
+                let mask =
+                    |m: &[focus_synth::Mask]| m.iter().find(|m| m.what == what).unwrap().clone();
                 let same = mask(&a.2) == mask(&b.2);
                 assert!(same || change.name == "age_mean", "{}: {what}", change.name);
             }
         }
         for key in &moved {
-            assert!(change.fields.contains(&key.as_str()), "{} changed `{key}`", change.name);
+            assert!(
+                change.fields.contains(&key.as_str()),
+                "{} changed `{key}`",
+                change.name
+            );
         }
         let first = change.fields.first().is_none_or(|f| moved.contains(*f));
         assert!(first, "{} changed {moved:?}", change.name);
@@ -224,7 +241,11 @@ fn effects_scale_contrast_and_leave_places_alone() {
         for (a, b) in a.lesions.iter().zip(&b.lesions) {
             assert_eq!((a.kind, a.x, a.y, a.bounds), (b.kind, b.x, b.y, b.bounds));
             let harmless = matches!(a.kind.as_str(), "drusen" | "speck");
-            let expected = if harmless { a.contrast } else { 0.5 * a.contrast };
+            let expected = if harmless {
+                a.contrast
+            } else {
+                0.5 * a.contrast
+            };
             assert!((b.contrast - expected).abs() < 1e-12);
         }
     }
@@ -241,7 +262,10 @@ fn size_and_number_change_no_label() {
     };
     for index in 0..base.images() {
         let (a, b) = (generate(&base, index).truth, generate(&other, index).truth);
-        assert_eq!((a.name, a.labels, a.recorded, a.age), (b.name, b.labels, b.recorded, b.age));
+        assert_eq!(
+            (a.name, a.labels, a.recorded, a.age),
+            (b.name, b.labels, b.recorded, b.age)
+        );
         assert!((a.disc.0 / 96.0 - b.disc.0 / 160.0).abs() < 0.004);
     }
 }
@@ -277,7 +301,13 @@ fn cameras_by_split_shift_the_test_set_alone() {
 #[test]
 fn the_documented_config_and_columns_are_the_real_ones() {
     let page = include_str!("../../../docs/synthetic.md");
-    let example = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
     let config: Config = toml::from_str(example).unwrap();
     assert_eq!(config.check(), Ok(()));
     assert_eq!(config.effects[0].factor, 0.5);

@@ -6,14 +6,16 @@ use focus_synth::{
 
 fn cameras() -> Vec<Camera> {
     Camera::PRESETS
-        .map(|name| Camera::preset(name).unwrap())
+        .map(|name| Camera::preset(name).expect("a preset"))
         .to_vec()
 }
 
 // All cameras, many notches and crescents, large enough to measure on.
 fn varied(size: u32) -> Config {
     let mut populations = Population::defaults();
-    populations.iter_mut().for_each(|p| p.myopia = 0.5);
+    for population in &mut populations {
+        population.myopia = 0.5;
+    }
     Config {
         size,
         gon: 0.5,
@@ -29,7 +31,7 @@ fn clean(config: Config) -> Config {
     let camera = Camera {
         blur: 0.0,
         noise: 0.0,
-        ..Camera::preset("A").unwrap()
+        ..Camera::preset("A").expect("a preset")
     };
     Config {
         cameras: vec![camera],
@@ -73,7 +75,10 @@ fn disc_and_cup_are_measured_back_from_their_masks() {
             truth.cup_to_disc
         );
         let pairs = cup.pixels.iter().zip(&disc.pixels);
-        assert!(pairs.clone().all(|(c, d)| c <= d), "the cup lies in the disc");
+        assert!(
+            pairs.clone().all(|(c, d)| c <= d),
+            "the cup lies in the disc"
+        );
     }
 }
 
@@ -115,8 +120,12 @@ fn masks_and_boxes_agree_and_lie_in_the_field() {
                             .any(|i| mask.pixels[i] == 1)
                     };
                     // Each side of a box touches the mask.
-                    assert!(held(left..left + 1, top..bottom) && held(right - 1..right, top..bottom));
-                    assert!(held(left..right, top..top + 1) && held(left..right, bottom - 1..bottom));
+                    assert!(
+                        held(left..left + 1, top..bottom) && held(right - 1..right, top..bottom)
+                    );
+                    assert!(
+                        held(left..right, top..top + 1) && held(left..right, bottom - 1..bottom)
+                    );
                     let within = |v: f64, low: u32, high: u32| {
                         v > f64::from(low) - 0.51 && v < f64::from(high) + 0.51
                     };
@@ -130,7 +139,11 @@ fn masks_and_boxes_agree_and_lie_in_the_field() {
             assert_eq!(mask(&eye, "crescent").is_some(), truth.myopic_crescent);
             assert_eq!(truth.drusen, kinds("drusen"));
         }
-        assert_eq!(seen.len(), focus_synth::MASK_KINDS.len(), "every kind occurs: {seen:?}");
+        assert_eq!(
+            seen.len(),
+            focus_synth::MASK_KINDS.len(),
+            "every kind occurs: {seen:?}"
+        );
     }
 }
 
@@ -142,9 +155,16 @@ fn left_eyes_mirror_right_eyes() {
         let eye = generate(&config, index);
         let truth = &eye.truth;
         // To the viewer's right in a left eye.
-        let temporal = if truth.eye == Laterality::Left { 1.0 } else { -1.0 };
+        let temporal = if truth.eye == Laterality::Left {
+            1.0
+        } else {
+            -1.0
+        };
         assert!((truth.fovea.0 - truth.disc.0) * temporal > 3.5 * truth.disc_radius);
-        assert!(truth.fovea.1 > truth.disc.1, "the fovea lies below the disc");
+        assert!(
+            truth.fovea.1 > truth.disc.1,
+            "the fovea lies below the disc"
+        );
         let aside = |what: &str| {
             let x = mask(&eye, what)?.centroid(256)?.0;
             Some((x - truth.disc.0) * temporal)
@@ -159,11 +179,17 @@ fn left_eyes_mirror_right_eyes() {
     assert!(crescents > 20);
     // What belongs to the patient is the same in both eyes.
     for patient in 0..20 {
-        let (right, left) = (generate(&config, 2 * patient).truth, generate(&config, 2 * patient + 1).truth);
+        let (right, left) = (
+            generate(&config, 2 * patient).truth,
+            generate(&config, 2 * patient + 1).truth,
+        );
         let aspect = |t: &focus_synth::Truth| t.disc_half_width / t.disc_radius;
         assert!((aspect(&right) - aspect(&left)).abs() < 1e-9);
         assert_eq!(right.myopic_crescent, left.myopic_crescent);
-        assert_eq!((right.pigment, right.population), (left.pigment, left.population));
+        assert_eq!(
+            (right.pigment, right.population),
+            (left.pigment, left.population)
+        );
     }
 }
 
@@ -195,17 +221,23 @@ fn lesions_change_pixels_in_their_boxes_and_nowhere_else() {
         };
         for i in 0..(size * size) as usize {
             if green(&with, i) != green(&without, i) {
-                assert!(reaches(i as u32 % size, i as u32 / size), "eye {index} pixel {i}");
+                assert!(
+                    reaches(i as u32 % size, i as u32 / size),
+                    "eye {index} pixel {i}"
+                );
             }
         }
         for l in with.truth.lesions.iter().filter(|l| l.contrast > 0.3) {
             let red = match l.kind {
-                LesionKind::Microaneurysm | LesionKind::Haemorrhage | LesionKind::Neovascularisation => true,
+                LesionKind::Microaneurysm
+                | LesionKind::Haemorrhage
+                | LesionKind::Neovascularisation => true,
                 LesionKind::HardExudate | LesionKind::SoftExudate => false,
                 LesionKind::Drusen | LesionKind::Speck => continue,
             };
             let [left, top, right, bottom] = l.bounds;
-            let inside = (top..bottom).flat_map(|y| (left..right).map(move |x| (y * size + x) as usize));
+            let inside =
+                (top..bottom).flat_map(|y| (left..right).map(move |x| (y * size + x) as usize));
             let change: i32 = inside.map(|i| green(&with, i) - green(&without, i)).sum();
             lesions += 1;
             right_way += i32::from(if red { change < 0 } else { change > 0 });
@@ -213,7 +245,10 @@ fn lesions_change_pixels_in_their_boxes_and_nowhere_else() {
     }
     assert!(lesions > 200, "{lesions}");
     // Where lesions of both colours overlap, one of them wins.
-    assert!(f64::from(right_way) > 0.96 * f64::from(lesions), "{right_way} of {lesions}");
+    assert!(
+        f64::from(right_way) > 0.96 * f64::from(lesions),
+        "{right_way} of {lesions}"
+    );
 }
 
 #[test]
@@ -240,7 +275,11 @@ fn the_cup_to_disc_ratio_is_measured_back_from_pixels() {
         sorted.sort_unstable();
         let full = sorted[sorted.len() * 9 / 10];
         let rows: Vec<usize> = (0..size)
-            .filter(|y| change[y * size..(y + 1) * size].iter().any(|c| 2 * c >= full))
+            .filter(|y| {
+                change[y * size..(y + 1) * size]
+                    .iter()
+                    .any(|c| 2 * c >= full)
+            })
             .collect();
         let extent = (rows.last().unwrap() - rows[0] + 1) as f64;
         let ratio = extent / (2.0 * truth.disc_radius);
@@ -254,7 +293,10 @@ fn the_cup_to_disc_ratio_is_measured_back_from_pixels() {
                 ((i % size) as f64 + 0.5 - truth.disc.0) / truth.disc_half_width,
                 ((i / size) as f64 + 0.5 - truth.disc.1) / truth.disc_radius,
             );
-            assert!((dx * dx + dy * dy).sqrt() < 1.06, "eye {index}: {c} off the disc");
+            assert!(
+                (dx * dx + dy * dy).sqrt() < 1.06,
+                "eye {index}: {c} off the disc"
+            );
         }
     }
 }
@@ -270,14 +312,19 @@ fn vessels_are_dark_and_veins_darker_and_wider_than_arteries() {
         let truth = &eye.truth;
         let size = truth.width as usize;
         let near = |i: usize| {
-            let (x, y) = ((i % size) as f64 - truth.field.0, (i / size) as f64 - truth.field.1);
+            let (x, y) = (
+                (i % size) as f64 - truth.field.0,
+                (i / size) as f64 - truth.field.1,
+            );
             (x * x + y * y).sqrt() < 0.75 * truth.field_radius
         };
         // Green is what blood absorbs.
         let green = |inside: &dyn Fn(usize) -> bool| {
             let pixels = eye.rgb.chunks_exact(3).enumerate();
             let seen = pixels.filter(|(i, _)| near(*i) && inside(*i));
-            let (sum, n) = seen.fold((0.0, 0.0), |(sum, n), (_, p)| (sum + f64::from(p[1]), n + 1.0));
+            let (sum, n) = seen.fold((0.0, 0.0), |(sum, n), (_, p)| {
+                (sum + f64::from(p[1]), n + 1.0)
+            });
             sum / n
         };
         let (artery, vein) = (mask(&eye, "artery").unwrap(), mask(&eye, "vein").unwrap());
