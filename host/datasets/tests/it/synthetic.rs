@@ -139,3 +139,15 @@ fn boxes_and_masks_are_read_strictly() {
     assert_eq!(mapped.summary.missing.len(), 1);
     assert!(mapped.records[0].masks.is_empty());
 }
+
+#[test]
+fn a_folder_of_the_first_version_has_no_true_labels() {
+    let data = data("a.png,train,1,right,1,F,good,0,1,0,,,,,,\n");
+    let options = [("labels", "true")];
+    let limits = Limits::default();
+    let error = message(map_with("synthetic.wasm", data.path(), &options, &limits));
+    assert!(
+        error.contains("column `true_icdr_grade`: expected the true grade"),
+        "{error}"
+    );
+}
