@@ -184,7 +184,7 @@ impl Noise {
     pub fn new(random: &mut Random, cell: f64, size: usize) -> Self {
         let column = |x: usize| {
             let u = x as f64 / cell;
-            (u as u32, ease(u - u as u32 as f64) as f32)
+            (u as u32, ease(u - f64::from(u as u32)) as f32)
         };
         Self {
             key: random.bits(),

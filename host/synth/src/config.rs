@@ -259,8 +259,8 @@ mod tests {
 
     #[test]
     fn ranges_are_checked_and_named() {
-        assert_eq!(Config::default().check(), Ok(()));
         type Spoil = fn(&mut Config);
+        assert_eq!(Config::default().check(), Ok(()));
         let cases: Vec<(&str, Spoil)> = vec![
             ("patients", |c| c.patients = 0),
             ("size", |c| c.size = 63),
@@ -284,7 +284,7 @@ mod tests {
             ("populations", |c| c.populations.clear()),
             ("populations[1].pigment", |c| c.populations[1].pigment = 2.0),
             ("populations[2].name", |c| {
-                c.populations[2].name = "light".into()
+                c.populations[2].name = "light".into();
             }),
             ("populations: weights", |c| {
                 c.populations.iter_mut().for_each(|p| p.share = 0.0);

@@ -9,6 +9,7 @@
 
 use crate::config::{Config, ConfigError};
 use crate::encode::{encode_mask, encode_png};
+use crate::tally::{Tally, digest_on_disk};
 use crate::truth::Split;
 use crate::{COLUMNS, GENERATOR_VERSION, MASK_KINDS, generate, table};
 use rayon::prelude::*;
@@ -275,45 +276,6 @@ impl Growing {
     }
 }
 
-/// A digest of a set of files in any order: hashes of name and content, added lane by lane. It finds damage; it is no
-/// defence against somebody who makes files to fit.
-#[derive(Default)]
-struct Tally {
-    files: u64,
-    lanes: [u64; 4],
-}
-
-impl Tally {
-    fn add(&mut self, name: &str, content: blake3::Hash) {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&(name.len() as u64).to_le_bytes());
-        hasher.update(name.as_bytes());
-        hasher.update(content.as_bytes());
-        let hash = hasher.finalize();
-        for (lane, part) in self.lanes.iter_mut().zip(hash.as_bytes().chunks_exact(8)) {
-            let part = part.try_into().expect("chunks of 8 bytes");
-            *lane = lane.wrapping_add(u64::from_le_bytes(part));
-        }
-        self.files += 1;
-    }
-
-    fn join(&mut self, other: &Self) {
-        for (lane, part) in self.lanes.iter_mut().zip(other.lanes) {
-            *lane = lane.wrapping_add(part);
-        }
-        self.files += other.files;
-    }
-
-    fn digest(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.files.to_le_bytes());
-        for lane in self.lanes {
-            hasher.update(&lane.to_le_bytes());
-        }
-        format!("blake3:{}", hasher.finalize().to_hex())
-    }
-}
-
 // The digest of an intact folder of this very config; `None` where there is nothing or something older of ours.
 fn intact(dir: &Path, config: &Config) -> Result<Option<String>, Error> {
     let entries = match fs::read_dir(dir) {
@@ -354,44 +316,6 @@ fn intact(dir: &Path, config: &Config) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     Ok(digest_on_disk(dir).filter(|digest| *digest == record.digest))
-}
-
-// Whatever cannot be read is not intact; why does not matter, since the folder is then written anew.
-fn digest_on_disk(dir: &Path) -> Option<String> {
-    let mut names: Vec<String> = ["labels.csv", "truth.jsonl", "README.md"]
-        .map(str::to_owned)
-        .to_vec();
-    let mut folders = vec!["images".to_owned()];
-    if dir.join("masks").exists() {
-        for folder in fs::read_dir(dir.join("masks")).ok()? {
-            folders.push(format!(
-                "masks/{}",
-                folder.ok()?.file_name().to_string_lossy()
-            ));
-        }
-    }
-    for folder in folders {
-        for entry in fs::read_dir(dir.join(&folder)).ok()? {
-            names.push(format!(
-                "{folder}/{}",
-                entry.ok()?.file_name().to_string_lossy()
-            ));
-        }
-    }
-    let tally = names
-        .into_par_iter()
-        .map(|name| {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update_reader(fs::File::open(dir.join(&name))?)?;
-            let mut tally = Tally::default();
-            tally.add(&name, hasher.finalize());
-            Ok(tally)
-        })
-        .try_reduce(Tally::default, |mut all, one| {
-            all.join(&one);
-            Ok::<_, io::Error>(all)
-        });
-    tally.ok().map(|tally| tally.digest())
 }
 
 // A rename replaces an empty folder by itself; an older one of ours is moved aside first and removed last.

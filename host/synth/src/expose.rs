@@ -121,7 +121,9 @@ fn sense(
             // A nearly black surround, as sensors leave it.
             let dark = 0.009 + 0.0014 * own[0];
             if square > 1.0 || cut == 0.0 {
-                planes.iter_mut().for_each(|plane| plane[i] = dark);
+                for plane in planes.iter_mut() {
+                    plane[i] = dark;
+                }
                 continue;
             }
             let d = square.sqrt();

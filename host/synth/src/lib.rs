@@ -7,7 +7,8 @@
 //! Rooms: [`config`], [`camera`], [`group`] what is asked for; `random` and `maths` portable building blocks; `cohort` who
 //! the patients are; `anatomy` and `optic` where disc, cup, fovea and field lie; `vessels` the tree; `lesions` where disease
 //! shows; `canvas` layers; `stamp` lesions on them; `paint` layers to light; `expose` light to pixels; [`mask`] and
-//! [`truth`] what is known of a picture; [`sheet`] many pictures on one; `encode` PNG; `table` rows; [`dataset`] files.
+//! [`truth`] what is known of a picture; [`sheet`] many pictures on one; `encode` PNG; `table` rows; `tally` the digest of a
+//! folder; [`dataset`] files.
 
 #![forbid(unsafe_code)]
 
@@ -29,6 +30,7 @@ mod random;
 pub mod sheet;
 mod stamp;
 mod table;
+mod tally;
 pub mod truth;
 mod vessels;
 
