@@ -56,7 +56,7 @@ pub use rank::{Rank, mid_ranks, rank_series};
 pub use ranking::{Ranking, ranking_score};
 pub use recalibration::{Recalibration, SCORE_CLIP, recalibrate};
 pub use registry::{
-    Direction, Input, METRICS, MetricSpec, Role, evaluate_all, metric, metrics, metrics_of,
+    Direction, Input, METRICS, MetricSpec, Role, Share, evaluate_all, metric, metrics, metrics_of,
 };
 pub use score::{prior_shifted, shortest_decimal, shortest_decimals};
 pub use scored::Scored;

@@ -123,7 +123,9 @@ fn place(costs: &[f64], order: &mut [usize], ranks: &mut [f64]) {
     // `==`: the two signed zeros tie.
     for tied in order.chunk_by(|&a, &b| costs[a] == costs[b]) {
         let shared = before as f64 + (tied.len() + 1) as f64 / 2.0;
-        tied.iter().for_each(|&arm| ranks[arm] = shared);
+        for &arm in tied {
+            ranks[arm] = shared;
+        }
         before += tied.len();
     }
 }

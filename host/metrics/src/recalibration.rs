@@ -47,9 +47,9 @@ fn fit(tally: &Tally) -> Result<Recalibration, Missing> {
         .map(|point| point.rows * (point.x - mean) * (point.x - mean));
     let deviation = (squares.sum::<f64>() / rows).sqrt();
     // Centred and scaled, the two coefficients hardly depend on each other, whatever the scores.
-    points
-        .iter_mut()
-        .for_each(|point| point.x = (point.x - mean) / deviation);
+    for point in &mut points {
+        point.x = (point.x - mean) / deviation;
+    }
     let [level, slope] = maximum(&points, tally.confusion())?;
     let slope = slope / deviation;
     let intercept = level - slope * mean;
@@ -159,10 +159,7 @@ fn logistic(x: f64) -> f64 {
     /// Adding and subtracting it rounds to an integer, which is left in the low bits of the sum.
     const ROUND: f64 = 6_755_399_441_055_744.0;
     /// ln 2 in two parts; the first has few enough digits that its products are exact.
-    const LN_2: [f64; 2] = [
-        0.693_147_180_369_123_816_490,
-        1.908_214_929_270_587_700_02e-10,
-    ];
+    const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
     // e^x = 2^k e^r with |r| <= ln 2 / 2. At the ends of the range the logistic function is 0 and 1 to all digits.
     let x = (-x).clamp(-700.0, 700.0);
     let shifted = x * core::f64::consts::LOG2_E + ROUND;

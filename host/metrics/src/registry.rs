@@ -45,6 +45,9 @@ pub enum Input {
     Scores,
 }
 
+/// Numerator and denominator of a share of rows.
+pub type Share = fn(&Confusion) -> (u64, u64);
+
 /// One metric of a cell.
 #[derive(Debug)]
 pub struct MetricSpec {
@@ -64,7 +67,7 @@ pub struct MetricSpec {
     pub input: Input,
     /// Numerator and denominator, where the metric is a share of rows whose denominator (all rows, the positive or the
     /// negative ones) does not depend on decisions. Only these can be standardised by strata.
-    pub share: Option<fn(&Confusion) -> (u64, u64)>,
+    pub share: Option<Share>,
     /// The formula, on integer counts. Must not depend on groups without rows, which resamples contain.
     pub from_tally: fn(&Tally) -> MetricValue,
 }

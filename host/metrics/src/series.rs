@@ -111,7 +111,9 @@ impl Series {
             }
         }
         let n = series.len() as f64;
-        draws.iter_mut().for_each(|sum| *sum /= n);
+        for sum in &mut draws {
+            *sum /= n;
+        }
         Ok(Self {
             point: point.map(|sum| sum / n),
             draws,

@@ -5,6 +5,8 @@
 )]
 
 mod agreement;
+mod gap;
 mod golden;
 mod properties;
+mod python;
 mod table3;

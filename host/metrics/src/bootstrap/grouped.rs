@@ -166,3 +166,76 @@ fn draw(parts: &[Part<'_>], width: usize, units: usize, plan: &Plan<'_>) -> Vec<
     );
     values
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bootstrap::Units;
+    use crate::registry::{Role, metrics, metrics_of};
+
+    #[test]
+    fn a_groups_values_are_those_of_its_rows_written_out() {
+        let labels: Vec<bool> = (0..40).map(|i| i % 3 == 0).collect();
+        let predicted: Vec<bool> = (0..40).map(|i| i % 5 < 2).collect();
+        let scores: Vec<f64> = (0..40).map(|i| f64::from(i * 17 % 29) / 28.0).collect();
+        let patients: Vec<u32> = (0..40).map(|i| i * i % 11).collect();
+        let groups: Vec<Option<bool>> = (0..40).map(|i| (i % 7 > 0).then_some(i % 4 < 2)).collect();
+        let arm = Scored::new(&labels, &predicted, &scores).unwrap();
+        let mut specs = metrics();
+        specs.extend(metrics_of(Role::Rate));
+        for units in [Units::Images, Units::Patients(&patients)] {
+            let plan = Plan {
+                resamples: 40,
+                seed: 5,
+                units,
+            };
+            let grouped = resample_with_groups(&[&arm], &[], &[&groups], &specs, &plan).unwrap();
+            let columns = [oriented(&[&arm], &groups)];
+            let arrangement = arrange(&[&arm], &columns, units).unwrap();
+            for draw in 0..40 {
+                let mut stream = Stream::new(5, draw);
+                let (mut y, mut h, mut s) = ([vec![], vec![]], [vec![], vec![]], [vec![], vec![]]);
+                for _ in 0..arrangement.count {
+                    let unit = stream.below(arrangement.count as u64) as u32;
+                    for row in (0..40).filter(|&row| arrangement.unit[row] == unit) {
+                        if let Some(group) = groups[row].map(usize::from) {
+                            y[group].push(labels[row]);
+                            h[group].push(predicted[row]);
+                            s[group].push(scores[row]);
+                        }
+                    }
+                }
+                for group in [0, 1] {
+                    let rows = Scored::new(&y[group], &h[group], &s[group]).unwrap();
+                    for (metric, spec) in specs.iter().enumerate() {
+                        let ours = grouped.groups[0][group].of(0, metric).nth(draw as usize);
+                        assert_eq!(ours, Some(spec.compute(&rows).value()), "{}", spec.id);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn counts_that_could_overflow_are_refused() {
+        let labels = vec![true; 70_000];
+        let arm = Scored::without_scores(&labels, &labels).unwrap();
+        let units = Units::Numbered {
+            count: 70_000,
+            of_row: &vec![0; 70_000],
+        };
+        let plan = Plan {
+            resamples: 1,
+            seed: 1,
+            units,
+        };
+        let error = resample_with_groups(&[&arm], &metrics(), &[], &[], &plan).unwrap_err();
+        assert!(matches!(
+            error,
+            MetricError::TooManyRows {
+                found: 4_900_000_000,
+                ..
+            }
+        ));
+    }
+}

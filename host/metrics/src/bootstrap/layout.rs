@@ -28,7 +28,7 @@ pub(crate) fn arrange(
     for arm in arms {
         same_labels(labels, arm.labels())?;
     }
-    match units {
+    let arrangement = match units {
         Units::Images => Ok(rows_by_content(&Contents::new(arms, columns))),
         Units::Patients(patients) => {
             same_length("patients", labels.len(), patients.len())?;
@@ -48,7 +48,25 @@ pub(crate) fn arrange(
                 }),
             }
         }
+    };
+    let arrangement = arrangement?;
+    countable(&arrangement)?;
+    Ok(arrangement)
+}
+
+/// Counts of a resample are 32 bits wide: the largest unit drawn every time must fit.
+fn countable(arrangement: &Arrangement) -> Result<(), MetricError> {
+    let mut rows = vec![0_usize; arrangement.count];
+    arrangement
+        .unit
+        .iter()
+        .for_each(|&unit| rows[unit as usize] += 1);
+    let (limit, largest) = (u32::MAX as usize, rows.into_iter().max().unwrap_or(0));
+    let found = largest.saturating_mul(arrangement.count);
+    if found > limit {
+        return Err(MetricError::TooManyRows { limit, found });
     }
+    Ok(())
 }
 
 pub(crate) fn same_length(

@@ -137,10 +137,9 @@ fn null(observed: f64, mut drawn: Vec<f64>) -> Option<Null> {
         .filter(|&&gap| gap >= observed - ROUNDING)
         .count();
     let mean = drawn.iter().sum::<f64>() / valid as f64;
-    drawn.sort_unstable_by(f64::total_cmp);
     Some(Null {
         mean,
-        p95: quantile(&drawn, 0.95)?,
+        p95: quantile(&mut drawn, 0.95)?,
         p: (1 + reached) as f64 / (valid + 1) as f64,
         valid: valid as u32,
     })
@@ -178,13 +177,12 @@ fn carriers(
 ) -> Result<(Carriers, Shuffled), MetricError> {
     let by_unit = arrange(&[rows], &[], units)?;
     let whole = group_of_units(&by_unit, groups).filter(|_| !matches!(units, Units::Images));
-    let (arrangement, of_units, shuffled) = match whole {
-        Some(of_units) => (by_unit, of_units, Shuffled::Patients),
-        None => {
-            let by_image = arrange(&[rows], &[], Units::Images)?;
-            let of_units = group_of_units(&by_image, groups).expect("one row has one group");
-            (by_image, of_units, Shuffled::Images)
-        }
+    let (arrangement, of_units, shuffled) = if let Some(of_units) = whole {
+        (by_unit, of_units, Shuffled::Patients)
+    } else {
+        let by_image = arrange(&[rows], &[], Units::Images)?;
+        let of_units = group_of_units(&by_image, groups).expect("one row has one group");
+        (by_image, of_units, Shuffled::Images)
     };
     let group_one = of_units
         .iter()

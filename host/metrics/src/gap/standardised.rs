@@ -14,7 +14,7 @@ use crate::bootstrap::{Interval, Plan, arrange, oriented, same_length, two_sided
 use crate::error::MetricError;
 use crate::gap::{Rows, kept};
 use crate::random::Stream;
-use crate::registry::MetricSpec;
+use crate::registry::{MetricSpec, Share};
 use crate::scored::Scored;
 use crate::tally::Confusion;
 
@@ -116,8 +116,6 @@ pub fn standardised_gaps(
     Ok(specs.iter().zip(&shares).enumerate().map(gap).collect())
 }
 
-type Share = fn(&Confusion) -> (u64, u64);
-
 fn confusion_of(labels: &[bool], predicted: &[bool]) -> Confusion {
     let mut counts = Confusion::default();
     labels
@@ -209,7 +207,7 @@ struct Standardised {
 fn standardise(strata: &[[Confusion; 2]], share: Share) -> Standardised {
     let (mut sums, mut rows, mut used) = ([0.0; 2], 0, 0);
     for groups in strata {
-        let [zero, one] = groups.each_ref().map(|counts| share(counts));
+        let [zero, one] = groups.each_ref().map(share);
         if zero.1 == 0 || one.1 == 0 {
             continue;
         }
