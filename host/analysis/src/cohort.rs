@@ -98,8 +98,14 @@ impl Cohort {
             }
             eyes.push((place, patient, eye == "right"));
         }
-        let chosen = |(_, patient, is_right): &(u32, u32, bool)| right.contains(patient) == *is_right;
-        Some(eyes.iter().filter(|eye| chosen(eye)).map(|(place, ..)| *place).collect())
+        let chosen =
+            |(_, patient, is_right): &(u32, u32, bool)| right.contains(patient) == *is_right;
+        Some(
+            eyes.iter()
+                .filter(|eye| chosen(eye))
+                .map(|(place, ..)| *place)
+                .collect(),
+        )
     }
 
     /// The run that brought an image.
@@ -315,7 +321,11 @@ fn test_units(members: &[Member]) -> TestUnits {
     }
     TestUnits {
         patients,
-        count: if patients { numbers.len() as u32 } else { images },
+        count: if patients {
+            numbers.len() as u32
+        } else {
+            images
+        },
         of_member,
     }
 }

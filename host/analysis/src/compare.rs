@@ -103,14 +103,18 @@ pub fn compare(
     let pairs = pair(&lists, named, &mut unpaired);
     let mut tasks = Vec::new();
     for (cell_a, cell_b) in pairs {
-        let cohort = cohorts.get(&cell_a.dataset).ok_or_else(|| AnalysisError::NothingToPair {
-            what: format!("no run has records of `{}`", cell_a.dataset),
-        })?;
+        let cohort = cohorts
+            .get(&cell_a.dataset)
+            .ok_or_else(|| AnalysisError::NothingToPair {
+                what: format!("no run has records of `{}`", cell_a.dataset),
+            })?;
         let rows = [
             CellRows::join(&a.predictions(cell_a)?, cohort, a.name())?,
             CellRows::join(&b.predictions(cell_b)?, cohort, b.name())?,
         ];
-        agree::check(&rows, cohort, |place| [a.name(), b.name()][place].to_owned())?;
+        agree::check(&rows, cohort, |place| {
+            [a.name(), b.name()][place].to_owned()
+        })?;
         tasks.push(one(&rows, cohort, options)?);
     }
     if tasks.is_empty() {
@@ -147,10 +151,14 @@ fn list(
         let model = wanted.model.as_ref().is_none_or(|model| {
             *model == cell.model
                 || (name.adapter.is_none()
-                    && ModelName::parse(model)
-                        .is_ok_and(|wanted| canonical(&wanted, catalogue) == canonical(&name, catalogue)))
+                    && ModelName::parse(model).is_ok_and(|wanted| {
+                        canonical(&wanted, catalogue) == canonical(&name, catalogue)
+                    }))
         });
-        let method = wanted.method.as_ref().is_none_or(|method| *method == cell.method);
+        let method = wanted
+            .method
+            .as_ref()
+            .is_none_or(|method| *method == cell.method);
         if !(model && method) {
             continue;
         }
@@ -218,7 +226,14 @@ fn pair<'a>(
 fn nothing(a: &dyn CellSource, b: &dyn CellSource, unpaired: &[CompareUnpaired]) -> String {
     let first = unpaired.first().map_or_else(
         || "neither has a cell of the names given".to_owned(),
-        |cell| format!("`{}` of {}: {}", cell.cell, cell.side.to_uppercase(), cell.reason),
+        |cell| {
+            format!(
+                "`{}` of {}: {}",
+                cell.cell,
+                cell.side.to_uppercase(),
+                cell.reason
+            )
+        },
     );
     format!("`{}` and `{}` share no cell; {first}", a.name(), b.name())
 }
@@ -237,7 +252,9 @@ fn one([a, b]: &[CellRows; 2], cohort: &Cohort, options: &Options) -> Result<Com
         deltas.push(DeltaEntry::of(spec.id, base, other, &delta));
     }
     let [images_a, images_b] = [a, b].map(|rows| -> Vec<u32> {
-        rows.labelled(Track::Corrected).map(|row| row.image).collect()
+        rows.labelled(Track::Corrected)
+            .map(|row| row.image)
+            .collect()
     });
     let failed = |own: &[u32], scored: &[u32], other: &[u32]| {
         own.iter()
@@ -250,7 +267,12 @@ fn one([a, b]: &[CellRows; 2], cohort: &Cohort, options: &Options) -> Result<Com
         a: a.cell.clone(),
         b: b.cell.clone(),
         n: common.scored.images().len(),
-        n_pos: common.scored.labels().iter().filter(|label| **label).count(),
+        n_pos: common
+            .scored
+            .labels()
+            .iter()
+            .filter(|label| **label)
+            .count(),
         resampled: RowUnits::new(cohort, common.scored.images()).kind,
         only_in_a: only_in(&images_a, &images_b),
         only_in_b: only_in(&images_b, &images_a),

@@ -44,7 +44,9 @@ pub enum AnalysisError {
         source: MetricError,
     },
     /// Predictions about images that the records do not have.
-    #[error("Cell `{cell}`: expected a record for each of {rows} test images, found none for {missing}, the first being `{first}`")]
+    #[error(
+        "Cell `{cell}`: expected a record for each of {rows} test images, found none for {missing}, the first being `{first}`"
+    )]
     Join {
         /// Which cell.
         cell: CellKey,
@@ -64,7 +66,9 @@ pub enum AnalysisError {
         image: String,
     },
     /// Two runs that say different things about one image.
-    #[error("Image `{image}` of `{dataset}`: {what} is {first} in {first_run} and {second} in {second_run}")]
+    #[error(
+        "Image `{image}` of `{dataset}`: {what} is {first} in {first_run} and {second} in {second_run}"
+    )]
     Disagree {
         /// Dataset id.
         dataset: String,

@@ -49,8 +49,8 @@ pub use paired::{
     Board, BoardEntry, BoardExcluded, Comparison, DeltaEntry, DomainRow, FamilyNote, FineTuning,
     FineTuningTable, Leaderboards, LeaveOneOut, LevelRow, Unpaired,
 };
-pub use subgroup_ids::{FAIRNESS_GAPS, QUALITY_GAPS, TASK_ORDER};
 pub(crate) use subgroup_ids::task_place;
+pub use subgroup_ids::{FAIRNESS_GAPS, QUALITY_GAPS, TASK_ORDER};
 pub use summary::{
     Contamination, ContaminationRow, EncoderRow, EncoderTable, Figure, LeftOut, MINIMUM_PER_CLASS,
     MeansRow, MeansTable, Seen, Summary, TradeOff, TradeOffPoint, TypeRow, TypeTable,

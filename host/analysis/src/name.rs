@@ -129,10 +129,7 @@ mod tests {
             "m+lora-a-b+lora-c-d",
         ] {
             let error = ModelName::parse(name).expect_err(name);
-            assert!(
-                error.to_string().contains(&format!("`{name}`")),
-                "{error}"
-            );
+            assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
             assert!(error.hint().is_some());
         }
     }

@@ -29,12 +29,20 @@ impl RowUnits {
                     .iter()
                     .map(|image| numbered.of_member[*image as usize])
                     .collect(),
-                kind: if numbered.patients { "patient" } else { "image" },
+                kind: if numbered.patients {
+                    "patient"
+                } else {
+                    "image"
+                },
             };
         }
         // Rows from outside the test split (a table that calls its own split `validation`): nothing ties them to others.
         let patients: Option<Vec<u32>> = images.iter().map(patient).collect();
-        let kind = if patients.is_some() { "patient" } else { "image" };
+        let kind = if patients.is_some() {
+            "patient"
+        } else {
+            "image"
+        };
         Self {
             count: None,
             of_row: patients.unwrap_or_default(),

@@ -7,7 +7,10 @@ use focus_store::{Predictions, Records};
 const NAMES: [&str; 4] = ["d", "t", "prompting", "m"];
 
 fn two() -> Records {
-    records(vec![record("d", "a", "t", true), record("d", "b", "t", false)])
+    records(vec![
+        record("d", "a", "t", true),
+        record("d", "b", "t", false),
+    ])
 }
 
 fn join(records: &Records, predictions: &Predictions) -> Result<CellRows, AnalysisError> {
@@ -26,9 +29,16 @@ fn said(error: &AnalysisError, parts: &[&str]) {
 
 #[test]
 fn an_image_without_a_record_is_counted_and_named() {
-    let rows = vec![row(0, "a", true, 0.5), row(1, "x", true, 0.5), row(2, "y", true, 0.5)];
+    let rows = vec![
+        row(0, "a", true, 0.5),
+        row(1, "x", true, 0.5),
+        row(2, "y", true, 0.5),
+    ];
     let error = join(&two(), &unchecked(NAMES, rows)).expect_err("two have no record");
-    said(&error, &["d t prompting m", "3 test images", "none for 2", "`x`"]);
+    said(
+        &error,
+        &["d t prompting m", "3 test images", "none for 2", "`x`"],
+    );
 }
 
 #[test]
@@ -64,14 +74,21 @@ fn arms_that_disagree_about_a_label_name_image_and_runs() {
         MemorySource::new("second", unknown, vec![arm("n", false)]),
     ];
     let error = grid(sources).analyse(&few()).expect_err("they disagree");
-    said(&error, &["`a`", "`t`", "`first`", "`second`", "true", "false"]);
+    said(
+        &error,
+        &["`a`", "`t`", "`first`", "`second`", "true", "false"],
+    );
 }
 
 #[test]
 fn one_cell_in_two_runs_is_an_error_unless_it_is_the_same() {
     let records = two();
     let source = |name: &str, score: f64| {
-        MemorySource::new(name, records.clone(), vec![cell(NAMES, &records, &[score, 0.2])])
+        MemorySource::new(
+            name,
+            records.clone(),
+            vec![cell(NAMES, &records, &[score, 0.2])],
+        )
     };
     let open = |sources: Vec<MemorySource>| {
         Grid::open(
@@ -81,7 +98,9 @@ fn one_cell_in_two_runs_is_an_error_unless_it_is_the_same() {
     };
     let same = open(vec![source("one", 0.5), source("two", 0.5)]).expect("the same bytes");
     assert_eq!(same.cells().len(), 1);
-    let error = open(vec![source("one", 0.5), source("two", 0.6)]).err().expect("they differ");
+    let error = open(vec![source("one", 0.5), source("two", 0.6)])
+        .err()
+        .expect("they differ");
     said(&error, &["`one`", "`two`", "d t prompting m"]);
 }
 
@@ -100,15 +119,25 @@ fn scores_beyond_probabilities_rank_and_have_no_ece() {
     let found = alone(&records, &predictions, 0.0);
     for track in &found.tracks {
         assert!(track.value("auroc").is_some());
-        assert_eq!(track.metric("ece").expect("listed").missing, Some("score_out_of_range"));
+        assert_eq!(
+            track.metric("ece").expect("listed").missing,
+            Some("score_out_of_range")
+        );
         assert!(track.reliability.is_empty());
     }
     let calibration = found.tracks[0].calibration.as_ref().expect("corrected");
     let shifted = calibration.prior_corrected.as_ref().expect("balanced");
     assert_eq!(shifted.metrics[0].missing, Some("score_out_of_range"));
     let quality = &found.tracks[0].subgroups[2];
-    let gap = quality.gaps.iter().find(|gap| gap.id == "gap_ece").expect("listed");
-    assert_eq!((gap.absolute, gap.missing), (None, Some("score_out_of_range")));
+    let gap = quality
+        .gaps
+        .iter()
+        .find(|gap| gap.id == "gap_ece")
+        .expect("listed");
+    assert_eq!(
+        (gap.absolute, gap.missing),
+        (None, Some("score_out_of_range"))
+    );
 }
 
 #[test]
@@ -122,10 +151,16 @@ fn scores_that_are_not_finite_are_errors_with_the_cell() {
 
 #[test]
 fn one_class_and_no_rows_are_typed() {
-    let records = records(vec![record("d", "a", "t", true), record("d", "b", "t", true)]);
+    let records = records(vec![
+        record("d", "a", "t", true),
+        record("d", "b", "t", true),
+    ]);
     let found = alone(&records, &cell(NAMES, &records, &[0.9, 0.4]), 0.0);
     for track in &found.tracks {
-        assert_eq!(track.metric("auroc").expect("listed").missing, Some("one_class"));
+        assert_eq!(
+            track.metric("auroc").expect("listed").missing,
+            Some("one_class")
+        );
         assert_eq!(track.value("accuracy"), Some(0.5));
     }
     let mut empty = cell(NAMES, &records, &[0.9, 0.4]);
@@ -136,7 +171,10 @@ fn one_class_and_no_rows_are_typed() {
     assert_eq!((found.test, found.tracks.len()), (0, 2));
     let corrected = found.track(Track::Corrected).expect("there");
     assert_eq!(corrected.resampled, None);
-    assert_eq!(corrected.metric("accuracy").expect("listed").missing, Some("empty"));
+    assert_eq!(
+        corrected.metric("accuracy").expect("listed").missing,
+        Some("empty")
+    );
     assert_eq!(corrected.subgroups[0].skipped, Some("attribute_absent"));
 }
 

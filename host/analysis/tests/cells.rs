@@ -1,6 +1,6 @@
 //! One cell in both tracks.
 
-use crate::support::{alone, cell, failed, record, records, rich, random_cell, row, unchecked};
+use crate::support::{alone, cell, failed, random_cell, record, records, rich, row, unchecked};
 use focus_analysis::{CellStatus, Track, metric_rows};
 use focus_store::{Metrics, Outcome, Predictions, Records};
 
@@ -105,9 +105,18 @@ fn gaps_are_signed_with_intervals_when_corrected_and_bare_sizes_as_published() {
     let found = alone(&records, &cell(NAMES, &records, &scores), 0.0);
     let corrected = found.track(Track::Corrected).expect("there");
     let age = &corrected.subgroups[0];
-    assert_eq!((age.attribute, age.skipped, age.threshold), ("age", None, Some(55.0)));
-    assert_eq!((age.groups[0].group, age.groups[1].group), ("younger", "older"));
-    assert_eq!((age.groups[1].counts.n, age.groups[1].counts.n_pos), (24, 12));
+    assert_eq!(
+        (age.attribute, age.skipped, age.threshold),
+        ("age", None, Some(55.0))
+    );
+    assert_eq!(
+        (age.groups[0].group, age.groups[1].group),
+        ("younger", "older")
+    );
+    assert_eq!(
+        (age.groups[1].counts.n, age.groups[1].counts.n_pos),
+        (24, 12)
+    );
     let gap = |id: &str| age.gaps.iter().find(|gap| gap.id == id).expect("there");
     // 3 of the 12 old positives are missed.
     assert_eq!(gap("gap_equal_opportunity").signed, Some(-0.25));
@@ -118,12 +127,19 @@ fn gaps_are_signed_with_intervals_when_corrected_and_bare_sizes_as_published() {
     assert_eq!((odds.signed, odds.absolute), (None, Some(0.25)));
     assert!(odds.null.expect("shuffled").p <= 1.0);
     let [low, high] = gap("gap_accuracy").interval.expect("drawn");
-    assert!(low <= -0.125 && -0.125 <= high && high <= 0.0, "{low} {high}");
+    assert!(
+        low <= -0.125 && -0.125 <= high && high <= 0.0,
+        "{low} {high}"
+    );
     assert_eq!(corrected.subgroups[1].skipped, Some("attribute_absent"));
 
     let published = found.track(Track::AsPublished).expect("there");
     let age = &published.subgroups[0];
-    assert!(age.gaps.iter().all(|gap| gap.signed.is_none() && gap.interval.is_none()));
+    assert!(
+        age.gaps
+            .iter()
+            .all(|gap| gap.signed.is_none() && gap.interval.is_none())
+    );
     assert_eq!(published.gap("age", "gap_accuracy"), Some(0.125));
     assert_eq!(published.gap("age", "gap_equalized_odds"), Some(0.25));
 }
@@ -139,9 +155,16 @@ fn small_groups_are_skipped_with_their_reason_by_track() {
     // 12 images a group with 6 positives: enough for the paper, not for the correction.
     assert_eq!(
         skipped(Track::Corrected),
-        [Some("class_too_small"), Some("attribute_absent"), Some("class_too_small")]
+        [
+            Some("class_too_small"),
+            Some("attribute_absent"),
+            Some("class_too_small")
+        ]
     );
-    assert_eq!(skipped(Track::AsPublished), [None, Some("attribute_absent"), None]);
+    assert_eq!(
+        skipped(Track::AsPublished),
+        [None, Some("attribute_absent"), None]
+    );
     let (records, scores) = aged(2);
     let found = alone(&records, &cell(NAMES, &records, &scores), 0.0);
     let published = &found.track(Track::AsPublished).expect("there").subgroups;
@@ -170,7 +193,11 @@ fn the_corrected_threshold_is_the_test_splits_and_the_published_one_the_analysed
     assert_eq!(threshold(Track::Corrected), Some(70.0));
     assert_eq!(threshold(Track::AsPublished), Some(55.0));
     let corrected = &found.track(Track::Corrected).expect("there").subgroups[0];
-    assert_eq!(corrected.skipped, Some("one_group"), "nobody analysed is above 70");
+    assert_eq!(
+        corrected.skipped,
+        Some("one_group"),
+        "nobody analysed is above 70"
+    );
 }
 
 #[test]
@@ -216,7 +243,10 @@ fn a_balanced_probe_is_also_scored_at_its_training_prior() {
     let ece = shifted.metrics[0].value.expect("probabilities");
     assert_ne!(Some(ece), found.tracks[0].value("ece"));
     let ids: Vec<_> = calibration.metrics.iter().map(|entry| entry.id).collect();
-    assert_eq!(ids, ["ece_debiased", "calibration_slope", "calibration_intercept"]);
+    assert_eq!(
+        ids,
+        ["ece_debiased", "calibration_slope", "calibration_intercept"]
+    );
     // Zero-shot scores have no training prior to go back to.
     let other = random_cell(["d", "t", "zero_shot", "m"], &records, 0.2, 9);
     let found = alone(&records, &other, 0.0);
@@ -248,15 +278,30 @@ fn the_long_form_is_a_valid_metrics_table() {
     };
     let gap = find("age", "gap_auroc", "corrected");
     assert!(gap.ci_low.is_some() && gap.p_value.is_some());
-    assert_eq!(gap.value, found.tracks[0].subgroups[0].gaps.iter().find(|g| g.id == "gap_auroc").and_then(|g| g.signed));
+    assert_eq!(
+        gap.value,
+        found.tracks[0].subgroups[0]
+            .gaps
+            .iter()
+            .find(|g| g.id == "gap_auroc")
+            .and_then(|g| g.signed)
+    );
     let odds = find("sex", "gap_equalized_odds", "corrected");
     assert!(odds.ci_low.is_none() && odds.p_value.is_some());
-    assert!(find("age", "gap_auroc", "as_published").value.is_some_and(|gap| gap >= 0.0));
+    assert!(
+        find("age", "gap_auroc", "as_published")
+            .value
+            .is_some_and(|gap| gap >= 0.0)
+    );
     assert!(find("quality", "gap_ece", "corrected").value.is_some());
     for subset in ["age:older", "age:younger", "sex:female", "quality:good"] {
         assert!(find(subset, "accuracy", "corrected").n > 0);
     }
-    assert!(find("age", "gap_accuracy_by_grade", "corrected").value.is_some());
+    assert!(
+        find("age", "gap_accuracy_by_grade", "corrected")
+            .value
+            .is_some()
+    );
 }
 
 #[test]

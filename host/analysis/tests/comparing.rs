@@ -1,9 +1,7 @@
 //! Two runs against each other.
 
-use crate::support::{few, failed, random_cell, rich};
-use focus_analysis::{
-    AnalysisError, Catalogue, CompareSide, MemorySource, RunComparison, compare,
-};
+use crate::support::{failed, few, random_cell, rich};
+use focus_analysis::{AnalysisError, Catalogue, CompareSide, MemorySource, RunComparison, compare};
 use focus_store::{Outcome, Predictions, Records};
 
 fn source(name: &str, records: &Records, cells: Vec<Predictions>) -> MemorySource {
@@ -30,18 +28,27 @@ fn probe(records: &Records, task: &str, model: &str, seed: u64) -> Predictions {
 fn the_same_run_twice_differs_by_nothing() {
     let records = rich("d", &["t", "u"], 80, 1);
     let cells = vec![probe(&records, "t", "m", 1), probe(&records, "u", "m", 2)];
-    let (a, b) = (source("a", &records, cells.clone()), source("b", &records, cells));
+    let (a, b) = (
+        source("a", &records, cells.clone()),
+        source("b", &records, cells),
+    );
     let found = compared(&a, &b, &any()).expect("pairs");
     assert_eq!(found.tasks.len(), 2);
     for task in &found.tasks {
         assert_eq!((task.n, task.only_in_a, task.failed_in_b), (80, 0, 0));
         assert_eq!(task.resampled, "patient");
         for delta in &task.deltas {
-            assert_eq!((delta.delta, delta.p, delta.q), (Some(0.0), Some(1.0), Some(1.0)));
+            assert_eq!(
+                (delta.delta, delta.p, delta.q),
+                (Some(0.0), Some(1.0), Some(1.0))
+            );
         }
     }
     assert_eq!(found.families.len(), found.tasks[0].deltas.len());
-    assert_eq!((found.families[0].size, found.families[0].resamples), (2, 200));
+    assert_eq!(
+        (found.families[0].size, found.families[0].resamples),
+        (2, 200)
+    );
 }
 
 #[test]
@@ -52,10 +59,17 @@ fn the_only_cells_of_two_models_are_paired_and_swapping_turns_the_sign() {
     let ab = compared(&a, &b, &any()).expect("pairs");
     let ba = compared(&b, &a, &any()).expect("pairs");
     for (forth, back) in ab.tasks[0].deltas.iter().zip(&ba.tasks[0].deltas) {
-        assert_eq!(forth.delta, back.delta.map(|delta| -delta), "{}", forth.metric);
+        assert_eq!(
+            forth.delta,
+            back.delta.map(|delta| -delta),
+            "{}",
+            forth.metric
+        );
         assert_eq!(forth.p, back.p);
-        let ([low, high], [other_low, other_high]) =
-            (forth.interval.expect("drawn"), back.interval.expect("drawn"));
+        let ([low, high], [other_low, other_high]) = (
+            forth.interval.expect("drawn"),
+            back.interval.expect("drawn"),
+        );
         assert!((low + other_high).abs() < 1e-12 && (high + other_low).abs() < 1e-12);
     }
 }
@@ -89,14 +103,23 @@ fn ambiguity_asks_for_names_and_names_resolve_it() {
     let a = source("a", &records, of(["m", "n"]));
     let b = source("b", &records, of(["x", "y"]));
     let error = compared(&a, &b, &any()).expect_err("four cells");
-    assert!(error.to_string().contains("2 cells of A against 2 of B"), "{error}");
+    assert!(
+        error.to_string().contains("2 cells of A against 2 of B"),
+        "{error}"
+    );
     assert!(error.hint().is_some());
     let named = |model: &str| CompareSide {
         method: None,
         model: Some(model.into()),
     };
     let found = compared(&a, &b, &[named("n"), named("x")]).expect("pairs");
-    assert_eq!((found.tasks[0].a.model.as_str(), found.tasks[0].b.model.as_str()), ("n", "x"));
+    assert_eq!(
+        (
+            found.tasks[0].a.model.as_str(),
+            found.tasks[0].b.model.as_str()
+        ),
+        ("n", "x")
+    );
     let error = compared(&a, &b, &[named("q"), named("x")]).expect_err("no such model");
     assert!(error.to_string().contains("Nothing to compare"), "{error}");
 }
@@ -109,13 +132,24 @@ fn what_one_side_lacks_is_listed() {
     let a = source(
         "a",
         &records,
-        vec![probe(&records, "t", "m", 1), probe(&records, "u", "m", 1), published],
+        vec![
+            probe(&records, "t", "m", 1),
+            probe(&records, "u", "m", 1),
+            published,
+        ],
     );
     let mut b = source("b", &records, vec![probe(&records, "t", "m", 2)]);
-    b.skipped.insert(a.cells.keys().last().expect("some").clone(), "one class".into());
+    b.skipped.insert(
+        a.cells.keys().last().expect("some").clone(),
+        "one class".into(),
+    );
     let found = compared(&a, &b, &any()).expect("pairs");
     assert_eq!(found.tasks.len(), 1);
-    let reasons: Vec<_> = found.unpaired.iter().map(|u| (u.side, u.reason.as_str())).collect();
+    let reasons: Vec<_> = found
+        .unpaired
+        .iter()
+        .map(|u| (u.side, u.reason.as_str()))
+        .collect();
     assert_eq!(
         reasons,
         [
@@ -136,5 +170,8 @@ fn runs_that_disagree_about_a_label_are_not_compared() {
     let b = source("b", &other, vec![probe(&other, "t", "m", 1)]);
     let error = compared(&a, &b, &any()).expect_err("labels differ");
     let text = error.to_string();
-    assert!(text.contains("`i0003`") && text.contains("`a`") && text.contains("`b`"), "{text}");
+    assert!(
+        text.contains("`i0003`") && text.contains("`a`") && text.contains("`b`"),
+        "{text}"
+    );
 }

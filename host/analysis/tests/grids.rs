@@ -32,7 +32,10 @@ fn a_cell_in_a_grid_is_what_it_is_alone() {
     for source in sources() {
         for predictions in source.cells.values() {
             let expected = alone(&source.records, predictions, 0.0);
-            let held = found.cells.iter().find(|cell| cell.cell == predictions.cell);
+            let held = found
+                .cells
+                .iter()
+                .find(|cell| cell.cell == predictions.cell);
             assert_eq!(held, Some(&expected));
         }
     }
@@ -44,7 +47,10 @@ fn order_of_runs_and_number_of_threads_change_no_byte() {
         if reverse {
             sources.reverse();
         }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("a pool");
         let mut found = pool.install(|| grid(sources).analyse(&few()).expect("analyses"));
         found.runs.sort();
         serde_json::to_string(&found).expect("JSON")
@@ -70,7 +76,9 @@ fn coverage_says_what_is_missing_failed_and_skipped() {
     let found = analysed(sources);
     let of = |track, against| {
         let all = &found.summary.coverage;
-        all.iter().find(|c| (c.track, c.against) == (track, against)).expect("there")
+        all.iter()
+            .find(|c| (c.track, c.against) == (track, against))
+            .expect("there")
     };
     let seen = of(Track::Corrected, Expectation::Seen);
     // Two models on four pairs.
@@ -83,13 +91,25 @@ fn coverage_says_what_is_missing_failed_and_skipped() {
     ]
     .into();
     assert_eq!(seen.counts, expected);
-    let failed = seen.absent.iter().find(|row| row.status == CoverageStatus::Failed);
-    assert_eq!(failed.expect("there").reason, "of 120 test images: 20 model_error:crash");
+    let failed = seen
+        .absent
+        .iter()
+        .find(|row| row.status == CoverageStatus::Failed);
+    assert_eq!(
+        failed.expect("there").reason,
+        "of 120 test images: 20 model_error:crash"
+    );
     let benchmark = of(Track::AsPublished, Expectation::Benchmark);
-    assert_eq!((benchmark.expected, benchmark.expected_fine_tuned), (532, 228));
+    assert_eq!(
+        (benchmark.expected, benchmark.expected_fine_tuned),
+        (532, 228)
+    );
     assert_eq!(benchmark.counts[&CoverageStatus::Present], 3);
     let benchmark = of(Track::Corrected, Expectation::Benchmark);
-    assert_eq!((benchmark.expected, benchmark.expected_fine_tuned), (476, 204));
+    assert_eq!(
+        (benchmark.expected, benchmark.expected_fine_tuned),
+        (476, 204)
+    );
     assert!(benchmark.unexpected.is_empty());
 }
 
@@ -120,7 +140,10 @@ fn run_folders_give_what_memory_gives() {
         boxed.push(Box::new(RunSource::open(&path).expect("opens")));
     }
     let catalogue = focus_analysis::Catalogue::embedded();
-    let from_disk = Grid::open(boxed, catalogue).expect("opens").analyse(&few()).expect("analyses");
+    let from_disk = Grid::open(boxed, catalogue)
+        .expect("opens")
+        .analyse(&few())
+        .expect("analyses");
     let from_memory = analysed(sources());
     assert!(from_disk.synthetic);
     assert_eq!(from_disk.cells, from_memory.cells);
@@ -145,7 +168,11 @@ fn a_cell_on_published_labels_stands_beside_the_corrected_one() {
         published.rows.push(row);
     }
     published.rows.sort_by_key(|row| row.sample);
-    let found = analysed(vec![MemorySource::new("run", records, vec![corrected, published])]);
+    let found = analysed(vec![MemorySource::new(
+        "run",
+        records,
+        vec![corrected, published],
+    )]);
     let tracks: Vec<Vec<Track>> = found
         .cells
         .iter()
@@ -153,8 +180,17 @@ fn a_cell_on_published_labels_stands_beside_the_corrected_one() {
         .collect();
     assert_eq!(tracks, [[Track::Corrected], [Track::AsPublished]]);
     let rows = |track: Track| {
-        let table = found.summary.means.iter().find(|t| t.track == track).expect("there");
-        (table.rows.len(), table.rows[0].method.clone(), table.rows[0].cells)
+        let table = found
+            .summary
+            .means
+            .iter()
+            .find(|t| t.track == track)
+            .expect("there");
+        (
+            table.rows.len(),
+            table.rows[0].method.clone(),
+            table.rows[0].cells,
+        )
     };
     assert_eq!(rows(Track::Corrected), (1, "linear_probing".into(), 1));
     assert_eq!(rows(Track::AsPublished), (1, "linear_probing".into(), 1));

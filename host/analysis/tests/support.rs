@@ -32,7 +32,10 @@ pub fn record(dataset: &str, id: &str, task: &str, label: bool) -> Record {
 
 pub fn records(rows: Vec<Record>) -> Records {
     Records {
-        tasks: rows.iter().flat_map(|row| row.labels.keys().cloned()).collect(),
+        tasks: rows
+            .iter()
+            .flat_map(|row| row.labels.keys().cloned())
+            .collect(),
         rows,
     }
 }
@@ -104,7 +107,10 @@ pub fn alone(records: &Records, predictions: &Predictions, budget: f64) -> CellA
 
 pub fn grid(sources: Vec<MemorySource>) -> Grid {
     Grid::open(
-        sources.into_iter().map(|source| Box::new(source) as _).collect(),
+        sources
+            .into_iter()
+            .map(|source| Box::new(source) as _)
+            .collect(),
         Catalogue::embedded(),
     )
     .expect("opens")
@@ -119,7 +125,10 @@ pub struct Noise(pub u64);
 
 impl Noise {
     pub fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         ((self.0 >> 33) as f64) / f64::from(1_u32 << 31)
     }
 
@@ -148,7 +157,11 @@ pub fn rich(dataset: &str, tasks: &[&str], n: u32, seed: u64) -> Records {
                 ..record(dataset, &format!("i{i:04}"), tasks[0], grade > 0)
             };
             for (place, task) in tasks.iter().enumerate() {
-                let label = if place == 0 { grade > 1 } else { noise.next() < 0.4 };
+                let label = if place == 0 {
+                    grade > 1
+                } else {
+                    noise.next() < 0.4
+                };
                 record.labels.insert((*task).into(), label);
                 record.published_labels.insert((*task).into(), label);
             }

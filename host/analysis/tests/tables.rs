@@ -1,9 +1,7 @@
 //! Tables over cells, against numbers worked out by hand or from the cells themselves.
 
-use crate::support::{analysed, cell, record, records, rich, random_cell};
-use focus_analysis::{
-    Board, Family, GridAnalysis, Group, MeansRow, MemorySource, Seen, Track,
-};
+use crate::support::{analysed, cell, random_cell, record, records, rich};
+use focus_analysis::{Board, Family, GridAnalysis, Group, MeansRow, MemorySource, Seen, Track};
 use focus_store::{Predictions, Records};
 
 const VIT: &str = "google/vit-large-patch16-224";
@@ -11,8 +9,16 @@ const DINO: &str = "facebook/dinov2-large";
 const RETFOUND: &str = "YukunZhou/RETFound_mae_meh";
 
 /// 10 positives and 10 negatives; `won` of the 100 pairs are in the right order.
-fn ladder(dataset: &str, task: &str, model: &str, method: &str, won: u32) -> (Records, Predictions) {
-    let rows = (0..20).map(|i| record(dataset, &format!("{task}{i:02}"), task, i < 10)).collect();
+fn ladder(
+    dataset: &str,
+    task: &str,
+    model: &str,
+    method: &str,
+    won: u32,
+) -> (Records, Predictions) {
+    let rows = (0..20)
+        .map(|i| record(dataset, &format!("{task}{i:02}"), task, i < 10))
+        .collect();
     let records = records(rows);
     // Negatives score 0.30, 0.31, ...; each positive is put above as many of them as are still to be won.
     let mut left = won;
@@ -44,12 +50,20 @@ fn ladders(cells: &[(&str, &str, &str, &str, u32)]) -> GridAnalysis {
 }
 
 fn means(found: &GridAnalysis, track: Track) -> &focus_analysis::MeansTable {
-    found.summary.means.iter().find(|table| table.track == track).expect("there")
+    found
+        .summary
+        .means
+        .iter()
+        .find(|table| table.track == track)
+        .expect("there")
 }
 
 fn close(found: Option<f64>, expected: f64) {
     let found = found.expect("a number");
-    assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+    assert!(
+        (found - expected).abs() < 1e-12,
+        "{found} is not {expected}"
+    );
 }
 
 #[test]
@@ -62,18 +76,31 @@ fn means_shift_and_spread_by_hand() {
     ]);
     for track in Track::ALL {
         let table = means(&found, track);
-        let [row] = &table.rows[..] else { panic!("one row") };
+        let [row] = &table.rows[..] else {
+            panic!("one row")
+        };
         assert_eq!((row.family, row.group), (Family::Vm, Group::General));
         assert_eq!((row.models, row.cells, row.datasets.len()), (2, 4, 2));
         close(row.auroc.value, 0.75);
         // Datasets: 0.85 and 0.65.
         close(row.shift.value, 0.8);
         assert!(table.left_out.is_empty());
-        assert_eq!(row.fairness.missing, Some("no_subgroups"), "{track:?}: nothing to fill with");
+        assert_eq!(
+            row.fairness.missing,
+            Some("no_subgroups"),
+            "{track:?}: nothing to fill with"
+        );
     }
     let corrected = &means(&found, Track::Corrected).rows[0];
-    close(corrected.between_dataset_sd.expect("corrected").value, 0.02_f64.sqrt());
-    assert!(means(&found, Track::AsPublished).rows[0].between_dataset_sd.is_none());
+    close(
+        corrected.between_dataset_sd.expect("corrected").value,
+        0.02_f64.sqrt(),
+    );
+    assert!(
+        means(&found, Track::AsPublished).rows[0]
+            .between_dataset_sd
+            .is_none()
+    );
 }
 
 #[test]
@@ -89,9 +116,15 @@ fn overall_weighs_tasks_as_the_paper_does_and_by_datasets_when_corrected() {
         overall(Track::AsPublished).auroc.value,
         (7.0 * 0.9 + 7.0 * 0.8 + 5.0 * 0.5) / 19.0,
     );
-    close(overall(Track::Corrected).auroc.value, (2.0 * 0.9 + 0.8 + 0.5) / 4.0);
+    close(
+        overall(Track::Corrected).auroc.value,
+        (2.0 * 0.9 + 0.8 + 0.5) / 4.0,
+    );
     // Tasks pooled: brset (0.9 + 0.8 + 0.5) / 3, idrid 0.9.
-    close(overall(Track::Corrected).shift.value, 1.0 - (0.9 - 2.2 / 3.0));
+    close(
+        overall(Track::Corrected).shift.value,
+        1.0 - (0.9 - 2.2 / 3.0),
+    );
     assert_eq!(overall(Track::Corrected).task, "overall");
 }
 
@@ -105,19 +138,30 @@ fn corrected_means_are_over_common_datasets_and_say_what_they_leave_out() {
     ]);
     let row = |track, group| -> MeansRow {
         let table = means(&found, track);
-        table.rows.iter().find(|row| row.group == group).expect("there").clone()
+        table
+            .rows
+            .iter()
+            .find(|row| row.group == group)
+            .expect("there")
+            .clone()
     };
     close(row(Track::AsPublished, Group::General).auroc.value, 0.75);
     close(row(Track::Corrected, Group::General).auroc.value, 0.9);
     close(row(Track::Corrected, Group::Ophthalmic).auroc.value, 0.7);
-    assert_eq!(row(Track::Corrected, Group::General).shift.missing, Some("one_dataset"));
+    assert_eq!(
+        row(Track::Corrected, Group::General).shift.missing,
+        Some("one_dataset")
+    );
     close(row(Track::AsPublished, Group::Ophthalmic).shift.value, 1.0);
     let reasons: Vec<_> = means(&found, Track::Corrected)
         .left_out
         .iter()
         .map(|left| (left.cell.dataset.as_str(), left.reason))
         .collect();
-    assert_eq!(reasons, [("brset", "model_type_unknown"), ("idrid", "not_common")]);
+    assert_eq!(
+        reasons,
+        [("brset", "model_type_unknown"), ("idrid", "not_common")]
+    );
 }
 
 #[test]
@@ -127,11 +171,22 @@ fn a_cell_under_ten_positives_counts_as_published_only() {
     few.rows.remove(0);
     let scores: Vec<f64> = (0..19).map(|i| f64::from(i) / 20.0).collect();
     let names = ["idrid", "binary_dr", "linear_probing", VIT];
-    let found = analysed(vec![MemorySource::new("run", few.clone(), vec![cell(names, &few, &scores)])]);
+    let found = analysed(vec![MemorySource::new(
+        "run",
+        few.clone(),
+        vec![cell(names, &few, &scores)],
+    )]);
     assert_eq!(means(&found, Track::AsPublished).rows.len(), 1);
     assert!(means(&found, Track::Corrected).rows.is_empty());
-    assert_eq!(means(&found, Track::Corrected).left_out[0].reason, "under_10_positives");
-    assert_eq!(found.summary.leaderboards.boards[0].track, Track::AsPublished, "none corrected");
+    assert_eq!(
+        means(&found, Track::Corrected).left_out[0].reason,
+        "under_10_positives"
+    );
+    assert_eq!(
+        found.summary.leaderboards.boards[0].track,
+        Track::AsPublished,
+        "none corrected"
+    );
 }
 
 #[test]
@@ -139,7 +194,12 @@ fn fairness_is_one_minus_the_mean_of_gap_columns_and_the_median_fills_as_publish
     let brset = rich("brset", &["binary_dr"], 160, 1);
     let cells: Vec<_> = [(VIT, 5), (DINO, 6)]
         .map(|(model, seed)| {
-            random_cell(["brset", "binary_dr", "linear_probing", model], &brset, 0.1, seed)
+            random_cell(
+                ["brset", "binary_dr", "linear_probing", model],
+                &brset,
+                0.1,
+                seed,
+            )
         })
         .to_vec();
     let (idrid, plain) = ladder("idrid", "referable_dr", VIT, "linear_probing", 60);
@@ -203,10 +263,18 @@ fn encoders_by_dataset_and_types_by_task() {
     assert_eq!(table.rows[2].difference, None);
     let types = &found.summary.types[0];
     assert_eq!(types.tasks, ["binary_dr", "glaucoma"]);
-    let flair = types.rows.iter().find(|row| row.family == Family::Vlm).expect("there");
+    let flair = types
+        .rows
+        .iter()
+        .find(|row| row.family == Family::Vlm)
+        .expect("there");
     close(flair.auroc[0].value, 0.3);
     assert_eq!(flair.auroc[1].missing, Some("no_values"));
-    let vit = types.rows.iter().find(|row| row.group == Group::General).expect("there");
+    let vit = types
+        .rows
+        .iter()
+        .find(|row| row.group == Group::General)
+        .expect("there");
     // 0.90, 0.95 and 0.50: the unweighted probe is no method of the paper.
     close(vit.auroc[0].value, 2.35 / 3.0);
 }
@@ -234,12 +302,19 @@ fn leaderboards_rank_with_ties_and_average_over_test_sets() {
     let ranks: Vec<f64> = brset.entries.iter().map(|entry| entry.rank).collect();
     assert_eq!(ranks, [1.5, 1.5, 3.0]);
     assert_eq!((brset.n, brset.resampled), (20, Some("image")));
-    assert_eq!(brset.entries[0].first, brset.entries[1].first, "equal scores stay equal");
+    assert_eq!(
+        brset.entries[0].first, brset.entries[1].first,
+        "equal scores stay equal"
+    );
     let [low, high] = brset.entries[2].interval.expect("drawn");
     assert!(1.0 <= low && low <= 3.0 && high == 3.0);
     let overall = board(&found, None, None);
     assert_eq!((overall.pairs, overall.n), (2, 40));
-    let order: Vec<_> = overall.entries.iter().map(|e| (e.model.as_str(), e.value)).collect();
+    let order: Vec<_> = overall
+        .entries
+        .iter()
+        .map(|e| (e.model.as_str(), e.value))
+        .collect();
     assert_eq!(order[0].0, DINO);
     close(Some(order[0].1), 0.8);
     assert_eq!(overall.excluded[0].reason, "ranked on 1 of 2 test sets");
@@ -251,23 +326,42 @@ fn leaderboards_rank_with_ties_and_average_over_test_sets() {
         .iter()
         .find(|b| b.track == Track::AsPublished && b.metric == "auroc")
         .expect("there");
-    assert!(published.entries.iter().all(|entry| entry.interval.is_none()));
+    assert!(
+        published
+            .entries
+            .iter()
+            .all(|entry| entry.interval.is_none())
+    );
     assert_eq!(published.entries[0].rank, 1.5);
 }
 
 #[test]
 fn an_arm_on_a_part_of_the_images_is_not_ranked_with_the_others() {
     let records = rich("brset", &["binary_dr"], 100, 1);
-    let of = |model| random_cell(["brset", "binary_dr", "linear_probing", model], &records, 0.1, 3);
+    let of = |model| {
+        random_cell(
+            ["brset", "binary_dr", "linear_probing", model],
+            &records,
+            0.1,
+            3,
+        )
+    };
     let mut part = of(DINO);
     part.rows.truncate(80);
     let mut nearly = of(RETFOUND);
     nearly.rows.truncate(95);
-    let found = analysed(vec![MemorySource::new("run", records.clone(), vec![of(VIT), part, nearly])]);
+    let found = analysed(vec![MemorySource::new(
+        "run",
+        records.clone(),
+        vec![of(VIT), part, nearly],
+    )]);
     let board = board(&found, Some("brset"), Some("binary_dr"));
     assert_eq!((board.n, board.entries.len()), (95, 2));
     assert_eq!(board.excluded[0].reason, "answered 80 of 100 images");
-    assert_eq!(board.entries[0].rank, 1.5, "the same scores on the common images");
+    assert_eq!(
+        board.entries[0].rank, 1.5,
+        "the same scores on the common images"
+    );
 }
 
 #[test]

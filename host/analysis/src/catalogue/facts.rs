@@ -95,11 +95,7 @@ mod tests {
             .pretraining
             .as_ref()
             .expect("known");
-        assert_eq!(
-            seen.len(),
-            7,
-            "one new dataset, none twice: {seen:?}"
-        );
+        assert_eq!(seen.len(), 7, "one new dataset, none twice: {seen:?}");
         assert_eq!(ModelFacts::from_facts(&serde_json::json!({})), None);
     }
 }

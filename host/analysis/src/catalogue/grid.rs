@@ -56,10 +56,7 @@ mod tests {
     #[test]
     fn the_grids_have_the_sizes_of_the_paper_and_of_the_correction() {
         let catalogue = Catalogue::embedded();
-        for (track, base, tuned) in [
-            (Track::AsPublished, 532, 228),
-            (Track::Corrected, 476, 204),
-        ] {
+        for (track, base, tuned) in [(Track::AsPublished, 532, 228), (Track::Corrected, 476, 204)] {
             let cells = catalogue.expected(track);
             let found = cells.iter().filter(|cell| cell.fine_tuned).count();
             assert_eq!((cells.len() - found, found), (base, tuned));

@@ -77,8 +77,8 @@ pub(crate) fn analyse_together(
         let cell = &analysed[batch[0]].analysis.cell;
         let groupings = groupings(columns[0], cohort, Track::Corrected, false)
             .map_err(AnalysisError::in_cell(cell))?;
-        let drawn = draw(&columns, &groupings, cohort, options)
-            .map_err(AnalysisError::in_cell(cell))?;
+        let drawn =
+            draw(&columns, &groupings, cohort, options).map_err(AnalysisError::in_cell(cell))?;
         let finished: Vec<(TrackAnalysis, Vec<Series>)> = drawn
             .into_par_iter()
             .zip(columns.into_par_iter().zip(&batch))
@@ -107,9 +107,7 @@ fn begin(rows: &CellRows, context: CellContext, cohort: &Cohort) -> Result<Analy
     let mut found = Vec::new();
     if tracks.contains(&Track::AsPublished) {
         let columns = rows.columns(Track::AsPublished);
-        found.push(
-            published(&columns, cohort, adapter).map_err(AnalysisError::in_cell(cell))?,
-        );
+        found.push(published(&columns, cohort, adapter).map_err(AnalysisError::in_cell(cell))?);
     }
     Ok(Analysed {
         analysis: CellAnalysis {
@@ -183,13 +181,20 @@ fn draw(
     cohort: &Cohort,
     options: &Options,
 ) -> Result<Vec<ArmDraw>, MetricError> {
-    let of = |place: usize| -> Vec<&Grouping> { groupings.iter().map(|pair| &pair[place]).collect() };
+    let of =
+        |place: usize| -> Vec<&Grouping> { groupings.iter().map(|pair| &pair[place]).collect() };
     let scored: Vec<_> = columns.iter().map(|columns| &columns.scored).collect();
     if columns.iter().all(|columns| columns.decided.is_none()) {
         return draw_arms(&scored, &of(0), Wanted::All, cohort, options);
     }
     let decided: Vec<_> = columns.iter().map(|columns| columns.decided()).collect();
-    let by_scores = draw_arms(&scored, &of(0), Wanted::Only(Input::Scores), cohort, options)?;
+    let by_scores = draw_arms(
+        &scored,
+        &of(0),
+        Wanted::Only(Input::Scores),
+        cohort,
+        options,
+    )?;
     let by_decisions = draw_arms(
         &decided,
         &of(1),

@@ -8,8 +8,8 @@ use crate::cohort::Cohort;
 use crate::options::Options;
 use crate::units::RowUnits;
 use focus_metrics::{
-    EqualizedOdds, Estimate, Gap, GroupedResamples, Input, Interval, MetricError, MetricSpec,
-    Null, Plan, Role, Scored, Series, StandardisedGap, bootstrap, gap_nulls, gaps_from, metrics,
+    EqualizedOdds, Estimate, Gap, GroupedResamples, Input, Interval, MetricError, MetricSpec, Null,
+    Plan, Role, Scored, Series, StandardisedGap, bootstrap, gap_nulls, gaps_from, metrics,
     resample_with_groups, standardised_gaps,
 };
 use rayon::prelude::*;
@@ -55,7 +55,8 @@ impl ArmDraw {
     /// One arm drawn in two halves: by scores and by decisions.
     pub fn merge(mut self, other: Self) -> Self {
         self.estimates.extend(other.estimates);
-        self.estimates.sort_by_key(|(spec, _)| (spec.order, spec.id));
+        self.estimates
+            .sort_by_key(|(spec, _)| (spec.order, spec.id));
         let mut series: Vec<_> = self
             .series_specs
             .into_iter()
@@ -107,12 +108,20 @@ pub(super) fn draw_arms(
     cohort: &Cohort,
     options: &Options,
 ) -> Result<Vec<ArmDraw>, MetricError> {
-    let specs: Vec<&'static MetricSpec> =
-        metrics().into_iter().filter(|spec| wanted.keeps(spec)).collect();
-    let rows: Vec<Scored<'_>> = arms.iter().map(|arm| arm.rows()).collect::<Result<_, _>>()?;
+    let specs: Vec<&'static MetricSpec> = metrics()
+        .into_iter()
+        .filter(|spec| wanted.keeps(spec))
+        .collect();
+    let rows: Vec<Scored<'_>> = arms
+        .iter()
+        .map(|arm| arm.rows())
+        .collect::<Result<_, _>>()?;
     let images = &arms[0].images;
     if images.is_empty() {
-        return Ok(rows.iter().map(|_| ArmDraw::without_rows(&specs, groupings)).collect());
+        return Ok(rows
+            .iter()
+            .map(|_| ArmDraw::without_rows(&specs, groupings))
+            .collect());
     }
     let scored: Vec<&Scored<'_>> = rows.iter().collect();
     let units = RowUnits::new(cohort, images);
@@ -120,10 +129,17 @@ pub(super) fn draw_arms(
     let (slow, fast): (Vec<_>, Vec<_>) = specs.iter().copied().partition(|spec| is_slow(spec));
     let strata: Vec<Option<u32>> = images
         .iter()
-        .map(|image| cohort.members()[*image as usize].grade.map(|grade| grade as u32))
+        .map(|image| {
+            cohort.members()[*image as usize]
+                .grade
+                .map(|grade| grade as u32)
+        })
         .collect();
     let mut groups = GroupDraws::new(&scored, &fast, groupings, wanted, &plan)?;
-    let whole = groups.whole.take().expect("the first call draws the whole rows");
+    let whole = groups
+        .whole
+        .take()
+        .expect("the first call draws the whole rows");
     let secondary = Plan {
         resamples: options.secondary_resamples,
         ..plan
@@ -195,7 +211,11 @@ impl ArmDraw {
 }
 
 fn specs_of(attribute: &Attribute, wanted: Wanted) -> Vec<&'static MetricSpec> {
-    attribute.specs().into_iter().filter(|spec| wanted.keeps(spec)).collect()
+    attribute
+        .specs()
+        .into_iter()
+        .filter(|spec| wanted.keeps(spec))
+        .collect()
 }
 
 fn standardised(
@@ -205,8 +225,13 @@ fn standardised(
     specs: &[&'static MetricSpec],
     plan: &Plan<'_>,
 ) -> Result<Vec<StandardisedGap>, MetricError> {
-    let known = |(group, stratum): (&Option<bool>, &Option<u32>)| group.is_some() && stratum.is_some();
-    let shares: Vec<_> = specs.iter().copied().filter(|spec| spec.share.is_some()).collect();
+    let known =
+        |(group, stratum): (&Option<bool>, &Option<u32>)| group.is_some() && stratum.is_some();
+    let shares: Vec<_> = specs
+        .iter()
+        .copied()
+        .filter(|spec| spec.share.is_some())
+        .collect();
     if shares.is_empty() || !grouping.groups.iter().zip(strata).any(known) {
         return Ok(Vec::new());
     }
@@ -236,7 +261,10 @@ impl GroupDraws {
             if grouping.skipped.is_some() {
                 continue;
             }
-            let ids: Vec<_> = specs_of(grouping.attribute, wanted).iter().map(|s| s.id).collect();
+            let ids: Vec<_> = specs_of(grouping.attribute, wanted)
+                .iter()
+                .map(|s| s.id)
+                .collect();
             let call = calls.iter().position(|(of, _)| *of == ids || of.is_empty());
             let call = call.unwrap_or_else(|| {
                 calls.push((Vec::new(), Vec::new()));
@@ -247,11 +275,13 @@ impl GroupDraws {
             calls[call].1.push(place);
         }
         let mut drawn = calls.iter().enumerate().map(|(number, (_, members))| {
-            let groups: Vec<&[Option<bool>]> =
-                members.iter().map(|&place| &groupings[place].groups[..]).collect();
-            let group_specs = members
-                .first()
-                .map_or_else(Vec::new, |&place| specs_of(groupings[place].attribute, wanted));
+            let groups: Vec<&[Option<bool>]> = members
+                .iter()
+                .map(|&place| &groupings[place].groups[..])
+                .collect();
+            let group_specs = members.first().map_or_else(Vec::new, |&place| {
+                specs_of(groupings[place].attribute, wanted)
+            });
             let whole: &[&MetricSpec] = if number == 0 { specs } else { &[] };
             resample_with_groups(arms, whole, &groups, &group_specs, plan)
         });
@@ -271,6 +301,13 @@ impl GroupDraws {
         whole: &'a GroupedResamples,
     ) -> Option<(&'a GroupedResamples, usize)> {
         let (call, at) = self.places[place]?;
-        Some((if call == 0 { whole } else { &self.others[call - 1] }, at))
+        Some((
+            if call == 0 {
+                whole
+            } else {
+                &self.others[call - 1]
+            },
+            at,
+        ))
     }
 }

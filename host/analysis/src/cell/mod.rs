@@ -8,8 +8,8 @@ mod rows;
 mod subgroup;
 mod table;
 
-pub use analyse::{CellContext, analyse};
 pub(crate) use analyse::{Analysed, analyse_together, headline};
+pub use analyse::{CellContext, analyse};
 pub use calibration::{BinEntry, Calibration, PriorCorrected};
 pub use rows::{CellRows, Columns, Row, TrackColumns, TrainCounts};
 pub use subgroup::{AttributeAnalysis, GapEntry, GroupAnalysis, NullEntry, StandardisedEntry};

@@ -2,8 +2,8 @@
 //! robustness by image quality.
 
 use super::{Columns, Counts, MetricEntry, ends};
-use crate::cohort::{Cohort, Member};
 use crate::Track;
+use crate::cohort::{Cohort, Member};
 use focus_metrics::{
     EqualizedOdds, Gap, GroupCount, GroupRule, MetricError, MetricSpec, Missing, Null,
     StandardisedGap, group_counts, median, metric,
@@ -266,7 +266,9 @@ impl GapEntry {
             valid_resamples: intervals.then_some([gap.valid, gap.resamples]),
             absolute: gap.absolute,
             null: null.map(NullEntry::from),
-            missing: missing.map(Missing::name).filter(|_| gap.absolute.is_none()),
+            missing: missing
+                .map(Missing::name)
+                .filter(|_| gap.absolute.is_none()),
         }
     }
 
@@ -321,7 +323,11 @@ impl AttributeAnalysis {
                 metrics: values.iter().map(entry).collect(),
             }
         };
-        let known = grouping.counts.iter().map(|group| group.n as usize).sum::<usize>();
+        let known = grouping
+            .counts
+            .iter()
+            .map(|group| group.n as usize)
+            .sum::<usize>();
         Self {
             attribute: grouping.attribute.id,
             threshold: grouping.threshold,

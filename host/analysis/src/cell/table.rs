@@ -33,7 +33,10 @@ impl Table<'_> {
     fn whole(&self, rows: &mut Vec<MetricRow>) {
         let calibration = self.track.calibration.iter();
         let more = calibration.flat_map(|found| {
-            let shifted = found.prior_corrected.iter().flat_map(|found| &found.metrics);
+            let shifted = found
+                .prior_corrected
+                .iter()
+                .flat_map(|found| &found.metrics);
             found.metrics.iter().chain(shifted)
         });
         for entry in self.track.metrics.iter().chain(more) {

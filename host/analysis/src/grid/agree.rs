@@ -20,7 +20,10 @@ pub(crate) fn check(
     for (place, rows) in cells.iter().enumerate() {
         let said = known.entry(&rows.cell.task).or_default();
         for row in &rows.test {
-            let labels = [("label", row.label), ("published label", row.published_label)];
+            let labels = [
+                ("label", row.label),
+                ("published label", row.published_label),
+            ];
             for (said, (what, label)) in said.iter_mut().zip(labels) {
                 let Some(label) = label else { continue };
                 let &mut (first, by) = said.entry(row.image).or_insert((label, place));

@@ -100,7 +100,11 @@ impl Grid {
                     Some(held) if held.skipped.is_some() => *held = found,
                     Some(_) if found.skipped.is_some() => {}
                     Some(held) => {
-                        same_predictions(&listed.cell, sources[held.source].as_ref(), source.as_ref())?;
+                        same_predictions(
+                            &listed.cell,
+                            sources[held.source].as_ref(),
+                            source.as_ref(),
+                        )?;
                     }
                 }
             }
@@ -194,8 +198,10 @@ impl Grid {
             })?;
             // Keys are sorted by dataset, then task.
             for rows in rows.chunk_by(|a, b| a.cell.task == b.cell.task) {
-                let with_context: Vec<_> =
-                    rows.iter().map(|rows| (rows, self.context(&rows.cell))).collect();
+                let with_context: Vec<_> = rows
+                    .iter()
+                    .map(|rows| (rows, self.context(&rows.cell)))
+                    .collect();
                 let analysed = analyse_together(&with_context, cohort, options)?;
                 boards.add(&analysed, cohort, &self.catalogue)?;
                 tuning.add(rows, &analysed, cohort, &self.catalogue)?;
@@ -242,18 +248,18 @@ impl Grid {
 
     fn present_by_dataset(&self) -> BTreeMap<&str, Vec<&CellKey>> {
         let mut by_dataset: BTreeMap<&str, Vec<&CellKey>> = BTreeMap::new();
-        for (cell, _) in self.cells.iter().filter(|(_, found)| found.skipped.is_none()) {
+        for (cell, _) in self
+            .cells
+            .iter()
+            .filter(|(_, found)| found.skipped.is_none())
+        {
             by_dataset.entry(&cell.dataset).or_default().push(cell);
         }
         by_dataset
     }
 }
 
-fn same_predictions(
-    cell: &CellKey,
-    first: &dyn CellSource,
-    second: &dyn CellSource,
-) -> Result<()> {
+fn same_predictions(cell: &CellKey, first: &dyn CellSource, second: &dyn CellSource) -> Result<()> {
     if first.predictions(cell)? == second.predictions(cell)? {
         return Ok(());
     }

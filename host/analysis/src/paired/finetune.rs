@@ -19,7 +19,7 @@ use crate::name::ModelName;
 use crate::options::Options;
 use crate::summary::canonical;
 use crate::units::RowUnits;
-use focus_metrics::{Domain, MetricSpec, Plan, Series, Units, metric};
+use focus_metrics::{Domain, MetricError, MetricSpec, Plan, Units, metric};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Sums;
@@ -58,6 +58,25 @@ impl FineTuning {
     }
 }
 
+/// P-values below this are drawn again with the resamples of a family: only there does their number bound a q-value.
+const REFINED_BELOW: f64 = 0.01;
+
+/// The deltas of two arms with the resamples of a family, the first of which are those of an interval.
+fn refine(
+    pair: &Common,
+    cohort: &Cohort,
+    options: &Options,
+) -> Result<Vec<DeltaEntry>, MetricError> {
+    let specs = specs(&METRICS);
+    let drawn = pair.draw(&specs, cohort, options.family_resamples, options)?;
+    let arms = drawn[0].iter().zip(&drawn[1]);
+    specs
+        .iter()
+        .zip(arms)
+        .map(|(spec, (base, tuned))| Ok(DeltaEntry::of(spec.id, base, tuned, &tuned.minus(base)?)))
+        .collect()
+}
+
 fn specs(ids: &[&str]) -> Vec<&'static MetricSpec> {
     let find = |id: &&str| metric(id).expect("a delta's metric is registered");
     ids.iter().map(find).collect()
@@ -85,7 +104,10 @@ impl Builder<'_> {
         let pairs = self.pairs(rows, cells, catalogue)?;
         let mut by_base: BTreeMap<&focus_store::CellKey, Vec<&Pair<'_>>> = BTreeMap::new();
         for pair in &pairs {
-            by_base.entry(&pair.base.analysis.cell).or_default().push(pair);
+            by_base
+                .entry(&pair.base.analysis.cell)
+                .or_default()
+                .push(pair);
         }
         for pairs in by_base.values() {
             self.corrected(pairs, cohort)?;
@@ -182,8 +204,9 @@ impl Builder<'_> {
             groups.push(together);
         }
         for group in groups {
-            let arms: Vec<&TrackColumns> =
-                std::iter::once(&base).chain(group.iter().map(|(_, arm)| arm)).collect();
+            let arms: Vec<&TrackColumns> = std::iter::once(&base)
+                .chain(group.iter().map(|(_, arm)| arm))
+                .collect();
             let members: Vec<&Pair<'_>> = group.iter().map(|(pair, _)| *pair).collect();
             self.compare(&members, &Common::of(&arms), cohort)?;
         }
@@ -196,22 +219,28 @@ impl Builder<'_> {
         let what = || format!("Fine-tuning deltas of `{}` on `{set}`", pairs[0].model);
         let options = self.options;
         let drawn = common
-            .draw(&specs, cohort, options.family_resamples, options)
+            .draw(&specs, cohort, options.resamples, options)
             .map_err(AnalysisError::during(what()))?;
         let kind = RowUnits::new(cohort, common.scored.images()).kind;
         let (base, tuned) = drawn.split_first().expect("the base comes first");
-        for (pair, tuned) in pairs.iter().zip(tuned) {
+        for ((arm, pair), tuned) in (1..).zip(pairs).zip(tuned) {
             let mut comparison = pair.comparison(common, kind);
             for ((spec, base), tuned) in specs.iter().zip(base).zip(tuned) {
                 let delta = tuned.minus(base).map_err(AnalysisError::during(what()))?;
-                comparison.deltas.push(DeltaEntry::of(spec.id, base, tuned, &delta));
-                // A domain's few tests need no more than the resamples of an interval: the first of the same stream.
-                let few = Series::new(delta.point(), delta.draws().take(options.resamples as usize));
+                comparison
+                    .deltas
+                    .push(DeltaEntry::of(spec.id, base, tuned, &delta));
+                // A domain's few tests need no more than the resamples of an interval.
                 for group in comparison.groups() {
                     self.corrected
-                        .add(group, spec.id, set, &few)
+                        .add(group, spec.id, set, &delta)
                         .map_err(AnalysisError::during(what()))?;
                 }
+            }
+            let small = |delta: &DeltaEntry| delta.p.is_some_and(|p| p < REFINED_BELOW);
+            if comparison.deltas.iter().any(small) && options.family_resamples > options.resamples {
+                comparison.deltas = refine(&common.arms(&[0, arm]), cohort, options)
+                    .map_err(AnalysisError::during(what()))?;
             }
             self.corrected.level(&comparison);
             self.corrected.comparisons.push(comparison);
@@ -223,8 +252,13 @@ impl Builder<'_> {
     fn one_eye(&mut self, pairs: &[&Pair<'_>], common: &Common, cohort: &Cohort) -> Result<()> {
         let what = || format!("One-eye deltas on `{}`", cohort.dataset());
         let kept = cohort.one_eye();
-        let reduced = kept.as_ref().map(|kept| common.retain(|image| kept.contains(&image)));
-        if reduced.as_ref().is_some_and(|r| r.scored.images().len() < common.scored.images().len()) {
+        let reduced = kept
+            .as_ref()
+            .map(|kept| common.retain(|image| kept.contains(&image)));
+        if reduced
+            .as_ref()
+            .is_some_and(|r| r.scored.images().len() < common.scored.images().len())
+        {
             self.reduced.insert(cohort.dataset().to_owned());
         }
         let rows = reduced.as_ref().unwrap_or(common);
@@ -271,10 +305,14 @@ impl Builder<'_> {
         for (place, spec) in specs.iter().enumerate() {
             let (base, tuned) = (&drawn[0][place], &drawn[1][place]);
             let delta = tuned.minus(base).map_err(AnalysisError::in_cell(cell))?;
-            comparison.deltas.push(DeltaEntry::of(spec.id, base, tuned, &delta));
+            comparison
+                .deltas
+                .push(DeltaEntry::of(spec.id, base, tuned, &delta));
         }
         self.published.level(&comparison);
-        comparison.deltas.retain(|delta| PUBLISHED_METRICS.contains(&delta.metric));
+        comparison
+            .deltas
+            .retain(|delta| PUBLISHED_METRICS.contains(&delta.metric));
         self.published.comparisons.push(comparison);
         Ok(())
     }
@@ -318,7 +356,12 @@ impl Pair<'_> {
             trained_on: self.trained_on.clone(),
             domain: self.domain(&cell.dataset),
             n: common.scored.images().len(),
-            n_pos: common.scored.labels().iter().filter(|label| **label).count(),
+            n_pos: common
+                .scored
+                .labels()
+                .iter()
+                .filter(|label| **label)
+                .count(),
             resampled: kind,
             label_mismatches: common.scored.mismatched,
             deltas: Vec::new(),

@@ -171,7 +171,10 @@ impl Builder<'_> {
             return Ok(());
         };
         let cell = first.analysis.cell.clone();
-        let columns: Vec<_> = arms.iter().filter_map(|(_, cell)| cell.columns.as_ref()).collect();
+        let columns: Vec<_> = arms
+            .iter()
+            .filter_map(|(_, cell)| cell.columns.as_ref())
+            .collect();
         let common = Common::of(&columns);
         let same = columns.iter().all(|arm| {
             arm.decided.is_none() && arm.scored.images.len() == common.scored.images().len()
@@ -210,7 +213,9 @@ impl Builder<'_> {
             scope.n += n;
             scope.kinds.insert(kind);
             let left = excluded.iter().map(|e| (e.model.clone(), e.method.clone()));
-            scope.arms.extend(left.chain(names.iter().map(|arm| (*arm).clone())));
+            scope
+                .arms
+                .extend(left.chain(names.iter().map(|arm| (*arm).clone())));
             for (arm, series) in names.iter().zip(&series) {
                 for (place, series) in series.iter().enumerate() {
                     scope.add(place, arm, series);
@@ -291,13 +296,18 @@ impl Scope {
 impl Total {
     fn mean(self) -> Series {
         let n = self.pairs as f64;
-        let draws = self.draws.into_iter().map(|sum| (!sum.is_nan()).then_some(sum / n));
+        let draws = self
+            .draws
+            .into_iter()
+            .map(|sum| (!sum.is_nan()).then_some(sum / n));
         Series::new(self.point.map(|sum| sum / n), draws)
     }
 }
 
 fn images(cell: &Analysed) -> &[u32] {
-    cell.columns.as_ref().map_or(&[], |columns| &columns.scored.images)
+    cell.columns
+        .as_ref()
+        .map_or(&[], |columns| &columns.scored.images)
 }
 
 /// The series that the cell's own intervals came from.
@@ -306,7 +316,9 @@ fn reuse(cell: &Analysed, specs: &[&'static MetricSpec]) -> Vec<Series> {
     let place = |spec: &&'static MetricSpec| headline.iter().position(|known| known.id == spec.id);
     specs
         .iter()
-        .map(|spec| cell.series[place(spec).expect("a board's metric is a headline metric")].clone())
+        .map(|spec| {
+            cell.series[place(spec).expect("a board's metric is a headline metric")].clone()
+        })
         .collect()
 }
 

@@ -4,13 +4,13 @@
 mod finetune;
 mod leaderboard;
 
+pub(crate) use finetune::family;
 pub use finetune::{
     Comparison, DeltaEntry, DomainRow, FamilyNote, FineTuning, FineTuningTable, LeaveOneOut,
     LevelRow, Unpaired,
 };
-pub(crate) use finetune::family;
-pub use leaderboard::{Board, BoardEntry, BoardExcluded, Leaderboards};
 pub(crate) use leaderboard::published_boards;
+pub use leaderboard::{Board, BoardEntry, BoardExcluded, Leaderboards};
 
 use crate::cell::{Columns, TrackColumns};
 use crate::cohort::Cohort;
@@ -46,7 +46,11 @@ impl Aligned {
                 .collect();
             let Some(found) = found else { continue };
             let label = first.labels[place];
-            if others.iter().zip(&found).any(|(arm, &at)| arm.labels[at] != label) {
+            if others
+                .iter()
+                .zip(&found)
+                .any(|(arm, &at)| arm.labels[at] != label)
+            {
                 mismatched += 1;
                 continue;
             }
@@ -112,6 +116,18 @@ impl Common {
         }
     }
 
+    /// Some of the arms, on the rows that all have in common.
+    pub fn arms(&self, places: &[usize]) -> Self {
+        let of = |rows: &Aligned| Aligned {
+            arms: places.iter().map(|&at| rows.arms[at].clone()).collect(),
+            mismatched: rows.mismatched,
+        };
+        Self {
+            scored: of(&self.scored),
+            decided: self.decided.as_ref().map(of),
+        }
+    }
+
     pub fn retain(&self, keep: impl Fn(u32) -> bool) -> Self {
         Self {
             scored: self.scored.retain(&keep),
@@ -135,7 +151,11 @@ impl Common {
             return all(&self.scored, specs);
         };
         let of = |input: Input| -> Vec<&'static MetricSpec> {
-            specs.iter().copied().filter(|spec| spec.input == input).collect()
+            specs
+                .iter()
+                .copied()
+                .filter(|spec| spec.input == input)
+                .collect()
         };
         let by_scores = all(&self.scored, &of(Input::Scores))?;
         let by_decisions = all(decided, &of(Input::Decisions))?;
@@ -173,7 +193,11 @@ pub(crate) fn draw(
             .map(|_| specs.iter().map(|_| none()).collect())
             .collect());
     }
-    let scored: Vec<Scored<'_>> = rows.arms.iter().map(Columns::rows).collect::<Result<_, _>>()?;
+    let scored: Vec<Scored<'_>> = rows
+        .arms
+        .iter()
+        .map(Columns::rows)
+        .collect::<Result<_, _>>()?;
     let arms: Vec<&Scored<'_>> = scored.iter().collect();
     let drawn = resample(&arms, specs, plan)?;
     Ok(arms

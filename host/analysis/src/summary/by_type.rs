@@ -86,7 +86,8 @@ pub(crate) fn encoders(placed: &[Placed<'_>], catalogue: &Catalogue, track: Trac
                 Figure::mean(general, "no_values"),
                 Figure::mean(ophthalmic, "no_values"),
             );
-            let text = |get: fn(&DatasetEntry) -> &Option<String>| known.and_then(|d| get(d).clone());
+            let text =
+                |get: fn(&DatasetEntry) -> &Option<String>| known.and_then(|d| get(d).clone());
             EncoderRow {
                 dataset: dataset.into(),
                 title: known.map_or_else(|| dataset.into(), |d| d.title.clone()),

@@ -77,12 +77,17 @@ mod tests {
     #[test]
     fn listed_not_listed_and_unknown_are_three_things() {
         let models = ["EyeCLIP", "FLAIR", "new"].map(str::to_owned).into();
-        let datasets = ["idrid", "refuge", "rfmid", "rfmid_2"].map(str::to_owned).into();
+        let datasets = ["idrid", "refuge", "rfmid", "rfmid_2"]
+            .map(str::to_owned)
+            .into();
         let found = Contamination::of(&models, &datasets, &Catalogue::embedded());
         use Seen::{Listed, NotListed, Unknown};
         assert_eq!(found.rows[0].seen, [Unknown; 4]);
         assert_eq!(found.rows[1].seen, [Listed, NotListed, Listed, NotListed]);
-        assert_eq!((found.rows[2].seen[0], &found.rows[2].source), (Unknown, &None));
+        assert_eq!(
+            (found.rows[2].seen[0], &found.rows[2].source),
+            (Unknown, &None)
+        );
         assert!(is_or_part("idrid-train", "idrid") && !is_or_part("idridx", "idrid"));
     }
 }

@@ -103,10 +103,7 @@ pub(crate) fn means(placed: &[Placed<'_>], track: Track) -> MeansTable {
 }
 
 /// The cells that means take, and those that they do not.
-fn usable<'p, 'a>(
-    placed: &'p [Placed<'a>],
-    track: Track,
-) -> (Vec<&'p Placed<'a>>, Vec<LeftOut>) {
+fn usable<'p, 'a>(placed: &'p [Placed<'a>], track: Track) -> (Vec<&'p Placed<'a>>, Vec<LeftOut>) {
     let mut cells = Vec::new();
     let mut left_out = Vec::new();
     for cell in placed.iter().filter(|c| c.adapter.is_none() && !c.varied) {
@@ -154,13 +151,7 @@ fn common_datasets<'p>(cells: &[&'p Placed<'_>]) -> BTreeMap<&'p str, BTreeSet<&
         .collect()
 }
 
-fn row(
-    task: &str,
-    kind: ModelType,
-    method: &str,
-    cells: &[&Placed<'_>],
-    track: Track,
-) -> MeansRow {
+fn row(task: &str, kind: ModelType, method: &str, cells: &[&Placed<'_>], track: Track) -> MeansRow {
     let mean_of = |id: &str| {
         Figure::mean(
             cells.iter().filter_map(|cell| cell.track.value(id)),
@@ -185,7 +176,11 @@ fn row(
         family: kind.family,
         group: kind.group,
         method: method.into(),
-        models: cells.iter().map(|c| &c.model).collect::<BTreeSet<_>>().len(),
+        models: cells
+            .iter()
+            .map(|c| &c.model)
+            .collect::<BTreeSet<_>>()
+            .len(),
         cells: cells.len(),
         datasets: cells.iter().map(|c| c.dataset().to_owned()).collect(),
         accuracy: mean_of("accuracy"),
@@ -236,7 +231,10 @@ fn one_minus_gaps(cells: &[&Placed<'_>], attributes: &[&str], gaps: &[&str]) -> 
 
 /// As published: a missing entry of a column is the median of the others.
 fn fill(rows: &mut [MeansRow], column: fn(&mut MeansRow) -> &mut Figure) {
-    let present = rows.iter_mut().filter_map(|row| column(row).value).collect();
+    let present = rows
+        .iter_mut()
+        .filter_map(|row| column(row).value)
+        .collect();
     let Some(middle) = median(present) else {
         return;
     };

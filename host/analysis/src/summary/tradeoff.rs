@@ -95,7 +95,10 @@ fn point(
         "ece" => cell.track.value("ece"),
         _ => cell.track.gap("age", "gap_equalized_odds"),
     };
-    let all: Vec<f64> = cells.iter().filter_map(|cell| cell.track.value("auroc")).collect();
+    let all: Vec<f64> = cells
+        .iter()
+        .filter_map(|cell| cell.track.value("auroc"))
+        .collect();
     let both: Vec<(f64, f64)> = cells
         .iter()
         .filter_map(|cell| Some((cell.track.value("auroc")?, value(cell)?)))
@@ -119,7 +122,10 @@ fn panel(
     against: &'static str,
     points: Vec<TradeOffPoint>,
 ) -> TradeOff {
-    let pairs: Vec<(f64, f64)> = points.iter().map(|point| (point.auroc, point.value)).collect();
+    let pairs: Vec<(f64, f64)> = points
+        .iter()
+        .map(|point| (point.auroc, point.value))
+        .collect();
     let inference = points.len() >= POINTS_FOR_INFERENCE;
     let found = correlate(&pairs);
     let few = (!inference).then_some("too_few_points");

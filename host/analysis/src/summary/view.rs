@@ -99,7 +99,9 @@ pub(crate) fn place<'a>(
             analysis,
             track: found,
             model: canonical(&name, catalogue),
-            base: catalogue.model(&name.base).map_or_else(|| name.base.clone(), |m| m.id.clone()),
+            base: catalogue
+                .model(&name.base)
+                .map_or_else(|| name.base.clone(), |m| m.id.clone()),
             kind: catalogue.model(&name.base).map(|model| model.kind()),
             method: plain_method(&analysis.cell.method),
             varied: !name.variations.is_empty(),

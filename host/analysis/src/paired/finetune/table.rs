@@ -166,7 +166,7 @@ pub struct FamilyNote {
     pub metric: &'static str,
     /// m, the p-values in it.
     pub size: usize,
-    /// B behind each.
+    /// B behind the small ones; each delta says its own.
     pub resamples: u32,
     /// Smallest q of a lone finding.
     pub smallest_lone_q: Option<f64>,
@@ -204,7 +204,10 @@ impl Sums {
         set: &str,
         delta: &Series,
     ) -> Result<bool, MetricError> {
-        self.domains.entry((group, metric)).or_default().add(set, delta)
+        self.domains
+            .entry((group, metric))
+            .or_default()
+            .add(set, delta)
     }
 
     pub fn level(&mut self, comparison: &Comparison) {
@@ -266,7 +269,10 @@ impl Sums {
                         domain,
                         metric,
                         mean: Figure::mean(
-                            self.levels.get(&(domain, *metric)).cloned().unwrap_or_default(),
+                            self.levels
+                                .get(&(domain, *metric))
+                                .cloned()
+                                .unwrap_or_default(),
                             "no_comparisons",
                         ),
                     })
@@ -295,8 +301,9 @@ pub(crate) fn family(
     p: &[Option<f64>],
     resamples: u32,
 ) -> Result<(Vec<Option<f64>>, FamilyNote)> {
-    let found = benjamini_hochberg(p)
-        .map_err(AnalysisError::during(format!("Family `{name}` of `{metric}`")))?;
+    let found = benjamini_hochberg(p).map_err(AnalysisError::during(format!(
+        "Family `{name}` of `{metric}`"
+    )))?;
     let note = FamilyNote {
         family: name,
         metric,
@@ -367,10 +374,18 @@ fn published_means(
 ) -> Result<Vec<DomainRow>> {
     let mut groups: BTreeMap<(Group, &'static str), Vec<(&str, f64)>> = BTreeMap::new();
     for comparison in comparisons {
-        for delta in comparison.deltas.iter().filter(|d| metrics.contains(&d.metric)) {
+        for delta in comparison
+            .deltas
+            .iter()
+            .filter(|d| metrics.contains(&d.metric))
+        {
             for group in comparison.groups() {
                 let values = groups.entry((group, delta.metric)).or_default();
-                values.extend(delta.delta.map(|value| (comparison.dataset.as_str(), value)));
+                values.extend(
+                    delta
+                        .delta
+                        .map(|value| (comparison.dataset.as_str(), value)),
+                );
             }
         }
     }
