@@ -135,7 +135,7 @@ impl Noise {
     /// A score that tends to be higher for positives, with two decimals so that ties occur.
     pub fn score(&mut self, label: bool, skill: f64) -> f64 {
         let shift = if label { skill } else { -skill };
-        let middle = (self.next() + self.next()) / 2.0;
+        let middle = f64::midpoint(self.next(), self.next());
         ((middle + shift).clamp(0.0, 1.0) * 100.0).round() / 100.0
     }
 }

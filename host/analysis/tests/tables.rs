@@ -214,7 +214,7 @@ fn fairness_is_one_minus_the_mean_of_gap_columns_and_the_median_fills_as_publish
             .filter_map(|cell| cell.track(track)?.gap(attribute, gap))
             .collect();
         assert_eq!(gaps.len(), 2);
-        (gaps[0] + gaps[1]) / 2.0
+        f64::midpoint(gaps[0], gaps[1])
     };
     let gaps = focus_analysis::FAIRNESS_GAPS;
     let age = gaps.map(|gap| column(Track::AsPublished, "age", gap));
@@ -307,7 +307,7 @@ fn leaderboards_rank_with_ties_and_average_over_test_sets() {
         "equal scores stay equal"
     );
     let [low, high] = brset.entries[2].interval.expect("drawn");
-    assert!(1.0 <= low && low <= 3.0 && high == 3.0);
+    assert!((1.0..=3.0).contains(&low) && high == 3.0);
     let overall = board(&found, None, None);
     assert_eq!((overall.pairs, overall.n), (2, 40));
     let order: Vec<_> = overall
