@@ -144,28 +144,22 @@ impl Cohorts {
                 });
             }
             let images = self.datasets.entry(record.dataset.clone()).or_default();
-            match images.get_mut(&record.id) {
-                Some(seen) => merge(seen, record).map_err(|[what, first, second]| {
-                    AnalysisError::Disagree {
-                        dataset: record.dataset.clone(),
-                        image: record.id.clone(),
-                        what,
-                        first,
-                        first_run: format!("`{}`", self.runs[seen.run as usize]),
-                        second,
-                        second_run: format!("`{run}`"),
-                    }
-                })?,
-                None => {
-                    let record = needed(record);
-                    images.insert(
-                        record.id.clone(),
-                        Seen {
-                            run: number,
-                            record,
-                        },
-                    );
-                }
+            if let Some(seen) = images.get_mut(&record.id) {
+                merge(seen, record).map_err(|[what, first, second]| AnalysisError::Disagree {
+                    dataset: record.dataset.as_str().into(),
+                    image: record.id.as_str().into(),
+                    what: what.into(),
+                    first: first.into(),
+                    first_run: format!("`{}`", self.runs[seen.run as usize]).into(),
+                    second: second.into(),
+                    second_run: format!("`{run}`").into(),
+                })?;
+            } else {
+                let seen = Seen {
+                    run: number,
+                    record: needed(record),
+                };
+                images.insert(record.id.clone(), seen);
             }
         }
         Ok(())

@@ -31,7 +31,7 @@ pub enum AnalysisError {
     #[error("Cell `{cell}`: {source}")]
     Metric {
         /// Which cell.
-        cell: CellKey,
+        cell: Box<CellKey>,
         /// What is wrong.
         source: MetricError,
     },
@@ -49,7 +49,7 @@ pub enum AnalysisError {
     )]
     Join {
         /// Which cell.
-        cell: CellKey,
+        cell: Box<CellKey>,
         /// Test rows.
         rows: usize,
         /// Of these, without a record.
@@ -71,25 +71,25 @@ pub enum AnalysisError {
     )]
     Disagree {
         /// Dataset id.
-        dataset: String,
+        dataset: Box<str>,
         /// Id of the image.
-        image: String,
+        image: Box<str>,
         /// What they disagree about: "label `binary_dr`", "age".
-        what: String,
+        what: Box<str>,
         /// In the first.
-        first: String,
+        first: Box<str>,
         /// The first run.
-        first_run: String,
+        first_run: Box<str>,
         /// In the second.
-        second: String,
+        second: Box<str>,
         /// The second run.
-        second_run: String,
+        second_run: Box<str>,
     },
     /// One cell in two runs, with different predictions.
     #[error("Cell `{cell}` is in `{first}` and in `{second}`, with different predictions")]
     TwoRuns {
         /// Which cell.
-        cell: CellKey,
+        cell: Box<CellKey>,
         /// The first run.
         first: String,
         /// The second run.
@@ -106,7 +106,7 @@ pub enum AnalysisError {
 impl AnalysisError {
     /// Names the cell in which a metric failed.
     pub(crate) fn in_cell(cell: &CellKey) -> impl FnOnce(MetricError) -> Self {
-        let cell = cell.clone();
+        let cell = Box::new(cell.clone());
         move |source| Self::Metric { cell, source }
     }
 

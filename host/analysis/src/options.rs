@@ -20,7 +20,8 @@ pub struct Options {
     pub permutations: u32,
     /// Any number. Default 33,158.
     pub seed: u64,
-    /// B of p-values that go into a family of many comparisons: 2 m / (B + 1) bounds a lone q. Default 100,000.
+    /// B of the small p-values (below 0.01) in a family of many comparisons: 2 m / (B + 1) bounds a lone q. Larger ones
+    /// gain nothing by it and have the B of intervals. Default 100,000.
     pub family_resamples: u32,
     /// B of the fine-tuning tables as the paper computed them. Default 1,000.
     pub published_resamples: u32,

@@ -85,13 +85,13 @@ impl CellRows {
                     && known != found
                 {
                     return Err(AnalysisError::Disagree {
-                        dataset: cell.dataset.clone(),
-                        image: row.id.clone(),
-                        what: format!("the {what} of `{}`", cell.task),
-                        first: known.to_string(),
-                        first_run: format!("the records of `{}`", cohort.run_of(image)),
-                        second: found.to_string(),
-                        second_run: format!("the predictions of `{run}` ({cell})"),
+                        dataset: cell.dataset.as_str().into(),
+                        image: row.id.as_str().into(),
+                        what: format!("the {what} of `{}`", cell.task).into(),
+                        first: known.to_string().into(),
+                        first_run: format!("the records of `{}`", cohort.run_of(image)).into(),
+                        second: found.to_string().into(),
+                        second_run: format!("the predictions of `{run}` ({cell})").into(),
                     });
                 }
             }
@@ -107,7 +107,7 @@ impl CellRows {
         }
         if let Some(first) = first {
             return Err(AnalysisError::Join {
-                cell: cell.clone(),
+                cell: Box::new(cell.clone()),
                 rows,
                 missing,
                 first: first.clone(),
@@ -270,6 +270,7 @@ impl Columns {
     }
 
     /// The rows at these positions.
+    #[must_use]
     pub fn select(&self, positions: &[usize]) -> Self {
         Self {
             images: positions.iter().map(|&i| self.images[i]).collect(),

@@ -5,7 +5,7 @@ use super::{Columns, Counts, MetricEntry, ends};
 use crate::Track;
 use crate::cohort::{Cohort, Member};
 use focus_metrics::{
-    EqualizedOdds, Gap, GroupCount, GroupRule, MetricError, MetricSpec, Missing, Null,
+    EqualizedOdds, Gap, GroupCount, GroupRule, MetricError, MetricSpec, MetricValue, Missing, Null,
     StandardisedGap, group_counts, median, metric,
 };
 use serde::Serialize;
@@ -258,7 +258,7 @@ pub struct StandardisedEntry {
 impl GapEntry {
     /// From a gap with its interval and null; `intervals`: the track has intervals.
     pub(super) fn of(gap: &Gap, null: Option<Null>, intervals: bool) -> Self {
-        let missing = gap.values.iter().find_map(|value| value.missing());
+        let missing = gap.values.iter().find_map(MetricValue::missing);
         Self {
             id: gap_id(gap.metric),
             signed: gap.signed.filter(|_| intervals),

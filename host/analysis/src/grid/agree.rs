@@ -34,12 +34,12 @@ pub(crate) fn check(
                     };
                     return Err(AnalysisError::Disagree {
                         dataset: cohort.dataset().into(),
-                        image: cohort.members()[row.image as usize].id.clone(),
-                        what: format!("the {what} of `{}`", rows.cell.task),
-                        first: first.to_string(),
-                        first_run: name(by),
-                        second: label.to_string(),
-                        second_run: name(place),
+                        image: cohort.members()[row.image as usize].id.as_str().into(),
+                        what: format!("the {what} of `{}`", rows.cell.task).into(),
+                        first: first.to_string().into(),
+                        first_run: name(by).into(),
+                        second: label.to_string().into(),
+                        second_run: name(place).into(),
                     });
                 }
             }

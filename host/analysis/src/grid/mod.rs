@@ -264,7 +264,7 @@ fn same_predictions(cell: &CellKey, first: &dyn CellSource, second: &dyn CellSou
         return Ok(());
     }
     Err(AnalysisError::TwoRuns {
-        cell: cell.clone(),
+        cell: Box::new(cell.clone()),
         first: first.name().into(),
         second: second.name().into(),
     })

@@ -19,7 +19,7 @@ use crate::name::ModelName;
 use crate::options::Options;
 use crate::summary::canonical;
 use crate::units::RowUnits;
-use focus_metrics::{Domain, MetricSpec, Plan, Series, Units, metric};
+use focus_metrics::{Domain, MetricError, MetricSpec, Plan, Units, metric};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Sums;
@@ -56,6 +56,25 @@ impl FineTuning {
             reduced: BTreeSet::new(),
         }
     }
+}
+
+/// P-values below this are drawn again with the resamples of a family: only there does their number bound a q-value.
+const REFINED_BELOW: f64 = 0.01;
+
+/// The deltas of two arms with the resamples of a family, the first of which are those of an interval.
+fn refine(
+    pair: &Common,
+    cohort: &Cohort,
+    options: &Options,
+) -> Result<Vec<DeltaEntry>, MetricError> {
+    let specs = specs(&METRICS);
+    let drawn = pair.draw(&specs, cohort, options.family_resamples, options)?;
+    let arms = drawn[0].iter().zip(&drawn[1]);
+    specs
+        .iter()
+        .zip(arms)
+        .map(|(spec, (base, tuned))| Ok(DeltaEntry::of(spec.id, base, tuned, &tuned.minus(base)?)))
+        .collect()
 }
 
 fn specs(ids: &[&str]) -> Vec<&'static MetricSpec> {
@@ -200,27 +219,28 @@ impl Builder<'_> {
         let what = || format!("Fine-tuning deltas of `{}` on `{set}`", pairs[0].model);
         let options = self.options;
         let drawn = common
-            .draw(&specs, cohort, options.family_resamples, options)
+            .draw(&specs, cohort, options.resamples, options)
             .map_err(AnalysisError::during(what()))?;
         let kind = RowUnits::new(cohort, common.scored.images()).kind;
         let (base, tuned) = drawn.split_first().expect("the base comes first");
-        for (pair, tuned) in pairs.iter().zip(tuned) {
+        for ((arm, pair), tuned) in (1..).zip(pairs).zip(tuned) {
             let mut comparison = pair.comparison(common, kind);
             for ((spec, base), tuned) in specs.iter().zip(base).zip(tuned) {
                 let delta = tuned.minus(base).map_err(AnalysisError::during(what()))?;
                 comparison
                     .deltas
                     .push(DeltaEntry::of(spec.id, base, tuned, &delta));
-                // A domain's few tests need no more than the resamples of an interval: the first of the same stream.
-                let few = Series::new(
-                    delta.point(),
-                    delta.draws().take(options.resamples as usize),
-                );
+                // A domain's few tests need no more than the resamples of an interval.
                 for group in comparison.groups() {
                     self.corrected
-                        .add(group, spec.id, set, &few)
+                        .add(group, spec.id, set, &delta)
                         .map_err(AnalysisError::during(what()))?;
                 }
+            }
+            let small = |delta: &DeltaEntry| delta.p.is_some_and(|p| p < REFINED_BELOW);
+            if comparison.deltas.iter().any(small) && options.family_resamples > options.resamples {
+                comparison.deltas = refine(&common.arms(&[0, arm]), cohort, options)
+                    .map_err(AnalysisError::during(what()))?;
             }
             self.corrected.level(&comparison);
             self.corrected.comparisons.push(comparison);

@@ -116,6 +116,18 @@ impl Common {
         }
     }
 
+    /// Some of the arms, on the rows that all have in common.
+    pub fn arms(&self, places: &[usize]) -> Self {
+        let of = |rows: &Aligned| Aligned {
+            arms: places.iter().map(|&at| rows.arms[at].clone()).collect(),
+            mismatched: rows.mismatched,
+        };
+        Self {
+            scored: of(&self.scored),
+            decided: self.decided.as_ref().map(of),
+        }
+    }
+
     pub fn retain(&self, keep: impl Fn(u32) -> bool) -> Self {
         Self {
             scored: self.scored.retain(&keep),

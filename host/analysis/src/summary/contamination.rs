@@ -73,6 +73,7 @@ fn is_or_part(seen: &str, dataset: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Seen::{Listed, NotListed, Unknown};
 
     #[test]
     fn listed_not_listed_and_unknown_are_three_things() {
@@ -81,7 +82,6 @@ mod tests {
             .map(str::to_owned)
             .into();
         let found = Contamination::of(&models, &datasets, &Catalogue::embedded());
-        use Seen::{Listed, NotListed, Unknown};
         assert_eq!(found.rows[0].seen, [Unknown; 4]);
         assert_eq!(found.rows[1].seen, [Listed, NotListed, Listed, NotListed]);
         assert_eq!(

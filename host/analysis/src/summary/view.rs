@@ -1,6 +1,6 @@
 //! The cells of one track as tables see them: model type, method without its marks, and whether a mean may use them.
 
-use crate::catalogue::{Catalogue, ModelType};
+use crate::catalogue::{Catalogue, ModelEntry, ModelType};
 use crate::cell::{CellAnalysis, CellStatus, TrackAnalysis};
 use crate::error::Result;
 use crate::name::{Adapter, ModelName};
@@ -102,7 +102,7 @@ pub(crate) fn place<'a>(
             base: catalogue
                 .model(&name.base)
                 .map_or_else(|| name.base.clone(), |m| m.id.clone()),
-            kind: catalogue.model(&name.base).map(|model| model.kind()),
+            kind: catalogue.model(&name.base).map(ModelEntry::kind),
             method: plain_method(&analysis.cell.method),
             varied: !name.variations.is_empty(),
             adapter: name.adapter,

@@ -166,7 +166,7 @@ pub struct FamilyNote {
     pub metric: &'static str,
     /// m, the p-values in it.
     pub size: usize,
-    /// B behind each.
+    /// B behind the small ones; each delta says its own.
     pub resamples: u32,
     /// Smallest q of a lone finding.
     pub smallest_lone_q: Option<f64>,
