@@ -252,6 +252,77 @@ fn every_format_cut_anywhere_is_an_error_or_the_same_picture() {
     }
 }
 
+/// Tells the process that the test below starts that it is the one with little memory.
+const LITTLE_MEMORY: &str = "FOCUS_TEST_LITTLE_MEMORY";
+
+#[test]
+fn damage_stays_within_the_memory_that_the_limits_allow() {
+    if std::env::var_os(LITTLE_MEMORY).is_some() {
+        // What is asked for beyond the limit is refused, so that a decoder that asks for it ends this process.
+        assert!(Vec::<u8>::new().try_reserve_exact(1 << 29).is_err());
+        return damage(4_000);
+    }
+    let this = "hostile::damage_stays_within_the_memory_that_the_limits_allow";
+    let program = std::env::current_exe().unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 400000 && exec \"$0\" \"$1\" --exact"])
+        .args([program.as_os_str(), this.as_ref()])
+        .env(LITTLE_MEMORY, "1")
+        .output()
+        .unwrap();
+    let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert!(
+        output.status.success() && ran,
+        "{} {}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Decodes `count` damaged files of all formats, headers chiefly, with room for four million pixels (12 MB of RGB; a progressive JPEG takes some more).
+fn damage(count: usize) {
+    let limits = Limits {
+        max_pixels: 4_000_000,
+        max_extra_bytes: 1 << 20,
+        ..Limits::default()
+    };
+    let files: Vec<Vec<u8>> = FORMATS
+        .iter()
+        .flat_map(|ends| of(ends))
+        .map(|name| data(&name))
+        .collect();
+    // Knuth's linear congruential generator: the same damage every time.
+    let mut state = 1_u64;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut sound, mut refused) = (0, 0);
+    for index in 0..count {
+        let mut bytes = files[index % files.len()].clone();
+        let within = if next(3) > 0 {
+            bytes.len().min(200)
+        } else {
+            bytes.len()
+        };
+        for _ in 0..1 + next(4) {
+            let at = next(within);
+            bytes[at] = [0xFF, 0x7F, 0, next(256) as u8][next(4)];
+        }
+        match decode(&bytes, &limits) {
+            Ok(_) => sound += 1,
+            Err(_) => refused += 1,
+        }
+        let _ = read_mask(&bytes, &MaskCoding::labels(255), &limits);
+    }
+    assert!(
+        sound > count / 20 && refused > count / 20,
+        "{sound} {refused}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
