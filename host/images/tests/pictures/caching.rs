@@ -338,12 +338,14 @@ const LIMIT: u64 = 60_000;
 fn work(folder: &std::path::Path, first: u32, steps: u32) {
     let spec = squash(16, 16);
     let notes = notes();
-    let cache = PixelCache::open_limited(folder, LIMIT).unwrap();
+    let cache = PixelCache::open_limited(folder, LIMIT).expect("a folder of its own");
     for step in 0..steps {
         let (hash, image) = entry((first + step * 7) % 211);
         match cache.get(&hash, &spec) {
             Some((found, _)) => assert_eq!(found, image),
-            None => cache.put(&hash, &spec, &image, &notes).unwrap(),
+            None => cache
+                .put(&hash, &spec, &image, &notes)
+                .expect("room on the disk"),
         }
     }
 }

@@ -307,7 +307,7 @@ fn damage(count: usize) {
         } else {
             bytes.len()
         };
-        for _ in 0..1 + next(4) {
+        for _ in 0..=next(4) {
             let at = next(within);
             bytes[at] = [0xFF, 0x7F, 0, next(256) as u8][next(4)];
         }
@@ -324,7 +324,7 @@ fn damage(count: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Random damage in each format: a result, within the limits, soon.
     #[test]
