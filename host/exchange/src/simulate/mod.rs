@@ -113,6 +113,8 @@ struct Stage<'a> {
     plan: &'a SimPlan,
     /// By dataset id: the images, and the number of the first.
     people: HashMap<&'a str, (People, u32)>,
+    /// By dataset and task: how hard each image is to every reader.
+    difficulty: HashMap<(&'a str, &'a str), Vec<f64>>,
 }
 
 impl<'a> Stage<'a> {
@@ -124,10 +126,31 @@ impl<'a> Stage<'a> {
             first += set.images as u32;
             (set.id.as_str(), (people(set, plan.seed), place))
         });
-        Ok(Self {
+        let mut stage = Self {
             plan,
             people: people.collect(),
-        })
+            difficulty: HashMap::new(),
+        };
+        for set in &plan.datasets {
+            for task in &set.tasks {
+                let (people, _) = &stage.people[set.id.as_str()];
+                let numbers = stage.numbers(people, &["difficulty", &set.id, &task.task]);
+                stage.difficulty.insert((&set.id, &task.task), numbers);
+            }
+        }
+        Ok(stage)
+    }
+
+    // A standard normal number for each image, alike in the eyes of a patient.
+    fn numbers(&self, people: &People, purpose: &[&str]) -> Vec<f64> {
+        let patients = people.patient.iter().max().map_or(0, |p| p + 1);
+        let mut stream = Stream::new(self.plan.seed, purpose);
+        correlated(
+            &mut stream,
+            &people.patient,
+            patients,
+            self.plan.patient_correlation,
+        )
     }
 
     fn records(&self) -> Records {
@@ -186,20 +209,10 @@ impl<'a> Stage<'a> {
     // Standard normal for each image: what all readers share, and the reader's own, which an arm shares with its base.
     fn noise(&self, cell: &SimCell, people: &People) -> Vec<f64> {
         let plan = self.plan;
-        let patients = people.patient.iter().max().map_or(0, |p| p + 1);
-        let numbers = |purpose: &[&str]| {
-            let mut stream = Stream::new(plan.seed, purpose);
-            correlated(
-                &mut stream,
-                &people.patient,
-                patients,
-                plan.patient_correlation,
-            )
-        };
-        let shared = numbers(&["difficulty", &cell.cell.dataset, &cell.cell.task]);
-        let mut own = numbers(&["own", &cell.cell.file_stem()]);
+        let shared = &self.difficulty[&(cell.cell.dataset.as_str(), cell.cell.task.as_str())];
+        let mut own = self.numbers(people, &["own", &cell.cell.file_stem()]);
         if let Some(base) = cell.base {
-            let base = numbers(&["own", &plan.cells[base].cell.file_stem()]);
+            let base = self.numbers(people, &["own", &plan.cells[base].cell.file_stem()]);
             let (with, without) = (
                 plan.arm_correlation,
                 (1.0 - plan.arm_correlation * plan.arm_correlation).sqrt(),
