@@ -98,6 +98,25 @@ impl ModelName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_put_together_comes_apart(
+            base in "[a-z][a-zA-Z0-9/._-]{0,12}",
+            dataset in "[a-z][a-z0-9_-]{0,8}",
+            task in "[a-z][a-z0-9_]{0,8}",
+        ) {
+            let name = ModelName::parse(&format!("{base}+lora-{dataset}-{task}")).expect("a name");
+            prop_assert_eq!(name.without_adapter(), base);
+            prop_assert_eq!(name.adapter, Some(Adapter { dataset, task }));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = ModelName::parse(&text);
+        }
+    }
 
     #[test]
     fn names_come_apart() {
