@@ -1,0 +1,2 @@
+//! Downloads of datasets and weights: resumable, checked, polite. It must not know what the files mean.
+#![forbid(unsafe_code)]
