@@ -28,7 +28,7 @@ pub struct Recalibration {
 /// [`Missing::Empty`], [`Missing::NoScores`], [`Missing::OneClass`], [`Missing::ScoreOutOfRange`];
 /// [`Missing::ConstantScores`] and [`Missing::Separated`] where no finite maximum exists; [`Missing::NotConverged`].
 pub fn recalibrate(tally: &Tally) -> Result<Recalibration, Missing> {
-    *tally.recalibration.get_or_init(|| fit(tally))
+    *tally.shared.recalibration.get_or_init(|| fit(tally))
 }
 
 fn fit(tally: &Tally) -> Result<Recalibration, Missing> {

@@ -58,6 +58,11 @@ pub fn prior_shifted(
 
 /// Mean of (score - label)^2 over the rows, summed in ascending order of score.
 pub(crate) fn mean_squared_error(tally: &Tally) -> Result<f64, Missing> {
+    let found = &tally.shared.squared_error;
+    *found.get_or_init(|| squared_error(tally))
+}
+
+fn squared_error(tally: &Tally) -> Result<f64, Missing> {
     let groups = tally.scored_groups()?.probabilities()?;
     let mut sum = 0.0;
     for (&score, &[negatives, positives]) in groups.scores().iter().zip(groups.counts) {

@@ -111,8 +111,14 @@ pub struct Tally {
     pub(crate) scale: Option<Arc<Scale>>,
     /// Negatives and positives that have each score of the scale. Both may be 0 in a resample.
     pub(crate) counts: Vec<[u32; 2]>,
-    /// Found once, for the two metrics that are read from it.
+    pub(crate) shared: Shared,
+}
+
+/// What several metrics are read from, found once and forgotten when the counts change.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shared {
     pub(crate) recalibration: OnceLock<Result<Recalibration, Missing>>,
+    pub(crate) squared_error: OnceLock<Result<f64, Missing>>,
 }
 
 impl PartialEq for Tally {
@@ -141,7 +147,7 @@ impl Tally {
             confusion,
             scale: scores.map(|scores| Arc::new(Scale::new(scores))),
             counts,
-            recalibration: OnceLock::new(),
+            shared: Shared::default(),
         }
     }
 
@@ -154,7 +160,7 @@ impl Tally {
             false_negative: whole_counts.false_negative - part_counts.false_negative,
             true_negative: whole_counts.true_negative - part_counts.true_negative,
         };
-        self.recalibration.take();
+        self.shared = Shared::default();
         for ((own, whole), part) in self.counts.iter_mut().zip(&whole.counts).zip(&part.counts) {
             *own = [whole[0] - part[0], whole[1] - part[1]];
         }

@@ -2,7 +2,7 @@
 //! random numbers or metrics.
 
 use crate::scored::Scored;
-use crate::tally::{Confusion, Tally, key};
+use crate::tally::{Confusion, Shared, Tally, key};
 
 /// Some rows of one arm.
 pub(crate) struct View {
@@ -80,7 +80,7 @@ impl View {
             false_negative: drawn(false_positive, false_negative),
             true_positive: drawn(false_negative, positive),
         };
-        tally.recalibration.take();
+        tally.shared = Shared::default();
         let counts = tally.counts.as_flattened_mut();
         counts.fill(0);
         for (&unit, &place) in self.by_place.iter().zip(&self.place) {

@@ -23,12 +23,13 @@ fn auprc(tally: &Tally) -> MetricValue {
 
 fn average_precision(tally: &Tally) -> Result<f64, Missing> {
     let groups = tally.two_class_groups()?;
-    let (mut true_positives, mut passed) = (0_u64, 0_u64);
+    // Signed, because the machine turns signed integers into floats in one step.
+    let (mut true_positives, mut passed) = (0_i64, 0_i64);
     let mut sum = 0.0;
     // No branch on thresholds without a positive, which add nothing: recall does not move there.
     for &[negatives, positives] in groups.counts.iter().rev() {
-        true_positives += u64::from(positives);
-        passed += u64::from(positives) + u64::from(negatives);
+        true_positives += i64::from(positives);
+        passed += i64::from(positives) + i64::from(negatives);
         sum += f64::from(positives) * (true_positives as f64 / passed.max(1) as f64);
     }
     Ok(sum / tally.confusion().positives() as f64)

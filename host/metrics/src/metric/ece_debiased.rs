@@ -9,10 +9,10 @@
 //!
 //! sum over rows i of sign(D_b - (s_i - y_i)) (s_i - y_i) / n, sign(0) = 0.
 //!
-//! Labels are independent given scores, so under perfect calibration the expectation is exactly 0; it never exceeds the
-//! binned error that the plain estimate aims at, and both agree where every |D_b| > 1. It may be negative: it is an
-//! estimate, and clipping at 0 would bring the bias back. A bin of one row says nothing and adds 0. Missing where the
-//! plain error is.
+//! Labels are independent given scores, so under perfect calibration the expectation is exactly 0; where every |D_b| > 1
+//! both estimates agree; in between this one leans low, by at most about a third of a standard deviation of D_b / n in
+//! each bin (2 x times the normal tail beyond x, at its largest). It may be negative: it is an estimate, and clipping at
+//! 0 would bring the bias back. A bin of one row says nothing and adds 0. Missing where the plain error is.
 
 use crate::metric::ece::{BINS, bin_of, reliability_bins};
 use crate::registry::{Direction, Input, MetricSpec, Role, register};
