@@ -60,6 +60,14 @@ pub(crate) fn descriptor(descriptor: &Descriptor, limits: &Limits) -> Result<(),
         ensure(!task.tracks.is_empty(), || {
             format!("task `{}` is offered in no track", task.id)
         })?;
+        if let Some(threshold) = task.vcdr_at_least {
+            ensure(threshold > 0.0 && threshold <= 1.0, || {
+                format!(
+                    "task `{}`: expected a cup-to-disc ratio of over 0 to 1, found {threshold}",
+                    task.id
+                )
+            })?;
+        }
     }
     ensure(descriptor.tables.iter().any(|t| t.join.is_none()), || {
         "expected a table whose rows it maps, found none".into()
@@ -100,8 +108,9 @@ fn texts(d: &Descriptor, limits: &Limits) -> Result<(), String> {
                 .iter()
                 .flat_map(|c| std::iter::once(&c.name).chain(&c.aliases)),
         );
-        if let TableSource::Csv(paths) = &table.source {
-            all.extend(paths);
+        all.extend(table.source.paths().unwrap_or_default());
+        if let TableSource::Xlsx(sheet) = &table.source {
+            all.extend(&sheet.name);
         }
     }
     all.extend(
@@ -178,7 +187,13 @@ fn table(table: &Table, descriptor: &Descriptor, limits: &Limits) -> Result<(), 
         })?;
     }
     match &table.source {
-        TableSource::Csv(paths) => patterns(paths)?,
+        TableSource::Csv(paths) | TableSource::Json(paths) => patterns(paths)?,
+        TableSource::Xlsx(sheet) => {
+            patterns(&sheet.paths)?;
+            ensure((1..=16).contains(&sheet.header_rows), || {
+                format!("expected a header of 1 to 16 rows, found {}", sheet.header_rows)
+            })?;
+        }
         TableSource::Listing(folder) => {
             ensure(descriptor.folders.iter().any(|f| f.id == *folder), || {
                 format!("lists no folder of its, `{folder}`")
@@ -247,6 +262,7 @@ pub(crate) fn sample(
     declared(!sample.landmarks.is_empty(), Field::Landmarks)?;
     declared(!sample.boxes.is_empty(), Field::Boxes)?;
     declared(!sample.masks.is_empty(), Field::Masks)?;
+    declared(!sample.contours.is_empty(), Field::Contours)?;
     if let Some(grade) = sample.grade {
         ensure(grade <= 4, || {
             format!("expected an ICDR grade of 0 to 4, found {grade}")
@@ -275,6 +291,7 @@ pub(crate) fn sample(
         sample.landmarks.len(),
         sample.boxes.len(),
         sample.masks.len(),
+        sample.contours.len(),
     ];
     for size in lists {
         ensure(size <= limits.list_items, || {
@@ -288,6 +305,13 @@ pub(crate) fn sample(
     for mask in &sample.masks {
         short(&mask.what, limits)?;
         image(&mask.image, descriptor)?;
+        ensure(!mask.values.is_empty(), || {
+            format!("mask `{}`: expected the pixel values that mark it, found none", mask.what)
+        })?;
+    }
+    for contour in &sample.contours {
+        short(&contour.annotator, limits)?;
+        image(&contour.file, descriptor)?;
     }
     Ok(())
 }
@@ -327,6 +351,9 @@ fn labels(labels: &[wit::Label], descriptor: &Descriptor) -> Result<(), String> 
                 label.task
             ));
         };
+        ensure(task.vcdr_at_least.is_none(), || {
+            format!("a label of task `{}`, which the host labels", task.id)
+        })?;
         ensure(labels[..index].iter().all(|l| l.task != label.task), || {
             format!("two labels of task `{}`", task.id)
         })?;

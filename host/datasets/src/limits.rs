@@ -38,6 +38,11 @@ pub struct Limits {
     pub batch_bytes: usize,
     /// Size of one table's file, in bytes. Default 2 GiB.
     pub file_bytes: u64,
+    /// Size of one workbook or JSON table, in bytes, and what a workbook may unpack to. Default 64 MiB: these are held in
+    /// memory.
+    pub document_bytes: u64,
+    /// Size of one contour's file, in bytes. Default 1 MiB.
+    pub contour_bytes: u64,
     /// Data rows of one table. Default 10,000,000.
     pub rows: u32,
     /// Columns of one table. Default 4,096.
@@ -71,6 +76,8 @@ impl Default for Limits {
             batch_rows: 1024,
             batch_bytes: 1 << 20,
             file_bytes: 2 << 30,
+            document_bytes: 64 << 20,
+            contour_bytes: 1 << 20,
             rows: 10_000_000,
             columns: 4096,
             record_bytes: 1 << 20,
