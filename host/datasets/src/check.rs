@@ -191,7 +191,10 @@ fn table(table: &Table, descriptor: &Descriptor, limits: &Limits) -> Result<(), 
         TableSource::Xlsx(sheet) => {
             patterns(&sheet.paths)?;
             ensure((1..=16).contains(&sheet.header_rows), || {
-                format!("expected a header of 1 to 16 rows, found {}", sheet.header_rows)
+                format!(
+                    "expected a header of 1 to 16 rows, found {}",
+                    sheet.header_rows
+                )
             })?;
         }
         TableSource::Listing(folder) => {
@@ -306,7 +309,10 @@ pub(crate) fn sample(
         short(&mask.what, limits)?;
         image(&mask.image, descriptor)?;
         ensure(!mask.values.is_empty(), || {
-            format!("mask `{}`: expected the pixel values that mark it, found none", mask.what)
+            format!(
+                "mask `{}`: expected the pixel values that mark it, found none",
+                mask.what
+            )
         })?;
     }
     for contour in &sample.contours {

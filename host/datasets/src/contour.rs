@@ -56,9 +56,9 @@ pub(crate) fn ratio(
     }
     let mut ratios = Vec::new();
     for (cup, cup_height) in &heights {
-        let disc = heights.iter().find(|(disc, _)| {
-            disc.structure == Structure::Disc && disc.annotator == cup.annotator
-        });
+        let disc = heights
+            .iter()
+            .find(|(disc, _)| disc.structure == Structure::Disc && disc.annotator == cup.annotator);
         match disc {
             Some((_, disc_height)) if cup.structure == Structure::Cup => {
                 let ratio = cup_height / disc_height;
@@ -130,7 +130,10 @@ mod tests {
             ("1 2 3\n", "line 1: expected two numbers"),
             ("1 nan\n", "line 1: expected two numbers"),
             ("1,2\n", "line 1: expected two numbers"),
-            ("0 0\n1 9\n2 3\n", "its cup is 3.00 times as high as its disc"),
+            (
+                "0 0\n1 9\n2 3\n",
+                "its cup is 3.00 times as high as its disc",
+            ),
         ] {
             let (ratio, faults) = run(&[("d1", "0 0\n1 3\n2 1\n"), ("c1", cup)], &pair("1"));
             assert_eq!(ratio, None, "{cup:?}");

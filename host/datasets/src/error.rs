@@ -160,7 +160,10 @@ pub enum TableFault {
     #[error("is no XLSX workbook that can be read: {0}")]
     Workbook(String),
     #[error("has no sheet{}; found {seen}", wanted.as_deref().map(|w| format!(" `{w}`")).unwrap_or_default())]
-    NoSheet { wanted: Option<String>, seen: String },
+    NoSheet {
+        wanted: Option<String>,
+        seen: String,
+    },
     #[error("holds an error in column {column}, expected a value, found `{found}`")]
     CellError { column: usize, found: String },
     #[error("is not valid {encoding} at byte {offset}")]

@@ -32,9 +32,9 @@ pub use error::{DatasetError, ErrorKind, MapperFault, MapperName, Place, TableFa
 pub use limits::Limits;
 pub use map::{Job, Sink, map_dataset, map_stream};
 pub use record::{
-    Age, BoundingBox, Contour, Dropped, Eye, Finding, Frame, JoinReport, Landmark, LandmarkKind, Mapped,
-    Mask, Missing, Quality, Record, SampleId, Sex, Split, Structure, Summary, TableReport, TaskLabel, Track,
-    Truth, Unusable, View,
+    Age, BoundingBox, Contour, Dropped, Eye, Finding, Frame, JoinReport, Landmark, LandmarkKind,
+    Mapped, Mask, Missing, Quality, Record, SampleId, Sex, Split, Structure, Summary, TableReport,
+    TaskLabel, Track, Truth, Unusable, View,
 };
 pub use registry::{Embedded, MapperSource, describe, registry};
 pub use table::{Cells, CsvTable, Encoding};

@@ -137,12 +137,13 @@ impl Run<'_, '_> {
             }
         }
         let (measured, faults) = contour::ratio(&contours, self.root, self.limits);
-        self.unusable.extend(faults.into_iter().map(|(path, reason)| Unusable {
-            table: file.into(),
-            line,
-            file: path,
-            reason,
-        }));
+        self.unusable
+            .extend(faults.into_iter().map(|(path, reason)| Unusable {
+                table: file.into(),
+                line,
+                file: path,
+                reason,
+            }));
         let task = |index: u32| self.descriptor.tasks[index as usize].id.clone();
         let label = |l: wit::Label| TaskLabel {
             task: task(l.task),

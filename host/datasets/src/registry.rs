@@ -36,8 +36,17 @@ macro_rules! embedded {
 }
 
 const EMBEDDED: &[Embedded] = embedded![
-    "brset", "g1020", "idrid", "jsiec1000", "mbrset", "messidor_2", "papila", "refuge", "rfmid",
-    "rfmid_2", "synthetic",
+    "brset",
+    "g1020",
+    "idrid",
+    "jsiec1000",
+    "mbrset",
+    "messidor_2",
+    "papila",
+    "refuge",
+    "rfmid",
+    "rfmid_2",
+    "synthetic",
 ];
 
 /// The mappers built into the host, by id.

@@ -253,8 +253,16 @@ mod tests {
         let primary = table("main", &["b", "a"], None);
         let reader = Reader::open(&path, "x.csv", &secondary, &Limits::default())?;
         let limit = budget;
-        Partners::read(&secondary, join, &primary, reader, "x.csv", &mut budget, limit)
-            .map(|(partners, _)| partners)
+        Partners::read(
+            &secondary,
+            join,
+            &primary,
+            reader,
+            "x.csv",
+            &mut budget,
+            limit,
+        )
+        .map(|(partners, _)| partners)
     }
 
     /// Joins primary rows of columns `b`, `a` at lines 2, 3, ...

@@ -101,7 +101,10 @@ pub(super) fn read(bytes: &[u8], wanted: &[Column], limits: &Limits) -> Result<F
     let (mut seen, mut line) = (0, 1);
     for object in objects {
         let start = object.get().as_ptr() as usize - source.as_ptr() as usize;
-        line += source.as_bytes()[seen..start].iter().filter(|b| **b == b'\n').count() as u64;
+        line += source.as_bytes()[seen..start]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count() as u64;
         seen = start;
         let fault = |fault| (fault, Some(line));
         let Members(members) =
@@ -132,7 +135,10 @@ pub(super) fn read(bytes: &[u8], wanted: &[Column], limits: &Limits) -> Result<F
             };
             row[place] = Some(cell);
         }
-        rows.push((line, row.into_iter().map(Option::unwrap_or_default).collect()));
+        rows.push((
+            line,
+            row.into_iter().map(Option::unwrap_or_default).collect(),
+        ));
     }
     if rows.is_empty() {
         return Err((TableFault::Empty, None));

@@ -113,7 +113,9 @@ fn text_of(value: &DataRef<'_>, column: usize) -> Result<String, TableFault> {
     Ok(match value {
         DataRef::Int(number) => number.to_string(),
         DataRef::Float(number) => number.to_string(),
-        DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => text.clone(),
+        DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => {
+            text.clone()
+        }
         DataRef::SharedString(text) => (*text).to_owned(),
         DataRef::Bool(value) => value.to_string(),
         // A number that somebody gave a date format: the number is what the column means.
@@ -132,7 +134,8 @@ fn text_of(value: &DataRef<'_>, column: usize) -> Result<String, TableFault> {
 /// Unpacks every part into nothing, to know how large it is: sizes that an archive claims are not believed.
 fn unpacked(bytes: &[u8], limits: &Limits) -> Result<(), TableFault> {
     let broken = |text: String| TableFault::Workbook(text::quote(&text, limits.message_chars));
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| broken(e.to_string()))?;
+    let mut archive =
+        zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| broken(e.to_string()))?;
     let mut left = limits.document_bytes;
     for index in 0..archive.len() {
         let part = archive.by_index(index).map_err(|e| broken(e.to_string()))?;
