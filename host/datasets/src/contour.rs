@@ -115,7 +115,7 @@ mod tests {
             ("d3", disc),
         ];
         let (ratio, faults) = run(&files, &contours);
-        assert!((ratio.unwrap() - (0.5 + 0.7) / 2.0).abs() < 1e-12);
+        assert!((ratio.unwrap() - 0.6).abs() < 1e-12);
         assert_eq!(faults.len(), 1);
         assert_eq!(faults[0].0, "c3");
     }

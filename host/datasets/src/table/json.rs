@@ -101,10 +101,7 @@ pub(super) fn read(bytes: &[u8], wanted: &[Column], limits: &Limits) -> Result<F
     let (mut seen, mut line) = (0, 1);
     for object in objects {
         let start = object.get().as_ptr() as usize - source.as_ptr() as usize;
-        line += source.as_bytes()[seen..start]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count() as u64;
+        line += source[seen..start].matches('\n').count() as u64;
         seen = start;
         let fault = |fault| (fault, Some(line));
         let Members(members) =

@@ -1,8 +1,9 @@
 //! Workbooks and JSON as they are met and as they should not be, through the mappers that read them.
 
 use focus_datasets::{ErrorKind, Limits};
+use proptest::prelude::*;
 
-use crate::support::{Data, map, map_with, message, workbook};
+use crate::support::{Data, archive, map, map_with, message, sheet, workbook};
 
 const OD: &str = "ClinicalData/patient_data_od.xlsx";
 type Rows<'a> = &'a [(u32, &'a [&'a str])];
@@ -235,14 +236,14 @@ fn what_is_no_table_of_objects_is_told() {
         refuge(b"[{\"ImgName\": \"\xff\"}]").path(),
     ));
     assert_eq!(error, "`train/index.json` is not valid UTF-8 at byte 14");
+    // However deep, what nobody asked for is passed over.
     let deep = format!(
         "[{{\"x\": {}{}}}]",
         "[".repeat(100_000),
         "]".repeat(100_000)
     );
-    assert!(
-        message(map("refuge.wasm", refuge(deep.as_bytes()).path())).contains("recursion limit")
-    );
+    let error = message(map("refuge.wasm", refuge(deep.as_bytes()).path()));
+    assert!(error.contains("line 1 lacks `ImgName`"), "{error}");
     let limits = Limits {
         document_bytes: 20,
         ..Limits::default()
@@ -253,4 +254,56 @@ fn what_is_no_table_of_objects_is_told() {
         error,
         "`train/index.json` is too large: 21 bytes, expected at most 20"
     );
+}
+
+/// One change to a text: cut a piece out, or put another in its place.
+fn spoil(text: &str, at: usize, length: usize, instead: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let at = at % chars.len();
+    let end = (at + length).min(chars.len());
+    let (head, tail): (String, String) =
+        (chars[..at].iter().collect(), chars[end..].iter().collect());
+    format!("{head}{instead}{tail}")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_sheet_makes_it_panic(
+        changes in prop::collection::vec(
+            (any::<usize>(), 0..6usize, prop::sample::select(vec!["", "<", ">", "\"", "9", "A1048576", "XFD1", "-1", "&#0;", "s"])),
+            1..4,
+        ),
+    ) {
+        let rows: Rows = &[
+            (1, &["ID", "Person", ""]),
+            (3, &["", "Age", "Gender", "Diagnosis"]),
+            (4, &["#002", "50", "1", "1"]),
+        ];
+        let mut xml = sheet(rows, &["B1:C1", "A1:A3"]);
+        for (at, length, instead) in changes {
+            xml = spoil(&xml, at, length, instead);
+        }
+        if let Err(error) = map("papila.wasm", papila(&archive(xml)).path()) {
+            prop_assert!(matches!(error.kind(), ErrorKind::Data | ErrorKind::Refused), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_json_makes_it_panic(
+        changes in prop::collection::vec(
+            (any::<usize>(), 0..6usize, prop::sample::select(vec!["", "{", "}", "[", "\"", ":", ",", "1e999", "\\u", "\n", "null"])),
+            1..4,
+        ),
+    ) {
+        let mut text = r#"{"0": {"ImgName": "g1.jpg", "Size_X": 9, "Size_Y": 9, "Label": 1},
+            "1": {"ImgName": "n1.jpg", "Size_X": 9, "Size_Y": 9, "Label": 0, "Fovea_X": 3.5, "Fovea_Y": 4}}"#.to_owned();
+        for (at, length, instead) in changes {
+            text = spoil(&text, at, length, instead);
+        }
+        if let Err(error) = map("refuge.wasm", refuge(text.as_bytes()).path()) {
+            prop_assert!(matches!(error.kind(), ErrorKind::Data | ErrorKind::Refused), "{error}");
+        }
+    }
 }

@@ -94,7 +94,7 @@ fn brset_16266_rows() {
     );
     // The labels of the missing seven are made up too: at most seven are lost.
     let near = |found: usize, whole: usize| {
-        assert!((whole - 7..=whole).contains(&found), "{found} of {whole}")
+        assert!((whole - 7..=whole).contains(&found), "{found} of {whole}");
     };
     near(
         positives(&mapped, "binary_dr", Track::Corrected),

@@ -161,6 +161,11 @@ pub fn samples(dataset: &str) -> Option<PathBuf> {
 /// A workbook of one sheet, as a spreadsheet program writes it: rows of (row number, cells); numbers are numbers, an empty
 /// cell is left out. `merged` are ranges such as `E1:G1`.
 pub fn workbook(rows: &[(u32, &[&str])], merged: &[&str]) -> Vec<u8> {
+    archive(sheet(rows, merged))
+}
+
+/// The XML of its sheet.
+pub fn sheet(rows: &[(u32, &[&str])], merged: &[&str]) -> String {
     let mut sheet = String::from(
         r#"<?xml version="1.0" encoding="UTF-8"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>"#,
     );
@@ -194,6 +199,11 @@ pub fn workbook(rows: &[(u32, &[&str])], merged: &[&str]) -> Vec<u8> {
         sheet += "</mergeCells>";
     }
     sheet += "</worksheet>";
+    sheet
+}
+
+/// A workbook around the XML of a sheet.
+pub fn archive(sheet: String) -> Vec<u8> {
     let parts = [
         (
             "[Content_Types].xml",
