@@ -11,7 +11,7 @@ pub struct Row<'a> {
     reference: RowRef,
     table: &'a str,
     columns: &'a [String],
-    row: &'a wit::Row,
+    cells: &'a [Option<String>],
 }
 
 impl<'a> Row<'a> {
@@ -25,7 +25,7 @@ impl<'a> Row<'a> {
             reference,
             table,
             columns,
-            row,
+            cells: &row.cells,
         }
     }
 
@@ -47,7 +47,7 @@ impl<'a> Row<'a> {
         let index = self.columns.iter().position(|name| name == column);
         let index =
             index.unwrap_or_else(|| panic!("table `{}` declares no column `{column}`", self.table));
-        self.row.cells.get(index).and_then(|cell| cell.as_deref())
+        self.cells.get(index).and_then(|cell| cell.as_deref())
     }
 
     /// A whole number in a range. `1.0` counts as 1: numeric columns that passed through a table library look so.
@@ -93,14 +93,11 @@ impl<'a> Row<'a> {
         let Some(text) = self.text(column) else {
             return Ok(None);
         };
-        match codes.iter().find(|(code, _)| *code == text) {
-            Some((_, value)) => Ok(Some(*value)),
-            None => {
-                let known: Vec<String> =
-                    codes.iter().map(|(code, _)| format!("`{code}`")).collect();
-                Err(self.refuse(column, format!("one of {}", known.join(", "))))
-            }
-        }
+        let known = codes.iter().find(|(code, _)| *code == text);
+        known.map(|(_, value)| Some(*value)).ok_or_else(|| {
+            let known: Vec<String> = codes.iter().map(|(code, _)| format!("`{code}`")).collect();
+            self.refuse(column, format!("one of {}", known.join(", ")))
+        })
     }
 
     /// One of a list of whole numbers; `1.0` counts as 1.
@@ -113,14 +110,11 @@ impl<'a> Row<'a> {
             return Ok(None);
         }
         let number = self.whole(column, 0..=u32::MAX).ok().flatten();
-        match codes.iter().find(|(code, _)| Some(*code) == number) {
-            Some((_, value)) => Ok(Some(*value)),
-            None => {
-                let known: Vec<String> =
-                    codes.iter().map(|(code, _)| format!("`{code}`")).collect();
-                Err(self.refuse(column, format!("one of {}", known.join(", "))))
-            }
-        }
+        let known = codes.iter().find(|(code, _)| Some(*code) == number);
+        known.map(|(_, value)| Some(*value)).ok_or_else(|| {
+            let known: Vec<String> = codes.iter().map(|(code, _)| format!("`{code}`")).collect();
+            self.refuse(column, format!("one of {}", known.join(", ")))
+        })
     }
 
     /// 0 or 1; `1.0` counts as 1.

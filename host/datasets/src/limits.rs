@@ -41,6 +41,8 @@ pub struct Limits {
     /// Size of one workbook or JSON table, in bytes, and what a workbook may unpack to. Default 64 MiB: these are held in
     /// memory.
     pub document_bytes: u64,
+    /// Contours of one sample, each of which is a file that is read. Default 64.
+    pub contours: usize,
     /// Size of one contour's file, in bytes. Default 1 MiB.
     pub contour_bytes: u64,
     /// Data rows of one table. Default 10,000,000.
@@ -77,6 +79,7 @@ impl Default for Limits {
             batch_bytes: 1 << 20,
             file_bytes: 2 << 30,
             document_bytes: 64 << 20,
+            contours: 64,
             contour_bytes: 1 << 20,
             rows: 10_000_000,
             columns: 4096,

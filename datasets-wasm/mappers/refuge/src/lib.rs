@@ -265,7 +265,8 @@ impl Mapper for Refuge {
         if kaggle && challenge {
             return Err(failure("one layout, Kaggle's or the challenge's", "both"));
         }
-        if !(train && val) && !(other_train && other_val) {
+        let whole = (train && val) || (other_train && other_val);
+        if !whole {
             let found = if train || other_train {
                 "training rows alone"
             } else {

@@ -2,6 +2,7 @@
 //! it is parsed, and only the cells that are there are held, whatever range the sheet claims.
 
 use std::io::{self, Cursor, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use calamine::{DataRef, Reader as _, Xlsx, XlsxError};
 
@@ -16,6 +17,16 @@ type Fault = (TableFault, Option<u64>);
 
 pub(super) fn read(bytes: &[u8], sheet: &Sheet, limits: &Limits) -> Result<Found, Fault> {
     unpacked(bytes, limits).map_err(|fault| (fault, None))?;
+    // The parser is another's, and some spoilt sheets make it panic (a merged range that runs backwards). Nothing that it
+    // holds outlives the call.
+    let parsed = catch_unwind(AssertUnwindSafe(|| parse(bytes, sheet, limits)));
+    parsed.unwrap_or_else(|_| {
+        let fault = TableFault::Workbook("its parser gave up".into());
+        Err((fault, None))
+    })
+}
+
+fn parse(bytes: &[u8], sheet: &Sheet, limits: &Limits) -> Result<Found, Fault> {
     let broken = |error: XlsxError| {
         let text = text::quote(&error.to_string(), limits.message_chars);
         (TableFault::Workbook(text), None)
@@ -89,7 +100,10 @@ pub(super) fn read(bytes: &[u8], sheet: &Sheet, limits: &Limits) -> Result<Found
 
 /// A merged cell's text, in every header cell that it covers.
 fn spread(header: &mut [(u64, Vec<String>)], start: (u32, u32), end: (u32, u32), columns: usize) {
-    let (first, last) = (start.1 as usize, (end.1 as usize).min(columns - 1));
+    let (first, last) = (
+        start.1 as usize,
+        (end.1 as usize).min(columns.saturating_sub(1)),
+    );
     let line = u64::from(start.0) + 1;
     let text = header.iter().find(|(l, _)| *l == line);
     let Some(text) = text.and_then(|(_, row)| row.get(first)).cloned() else {
@@ -131,7 +145,8 @@ fn text_of(value: &DataRef<'_>, column: usize) -> Result<String, TableFault> {
     })
 }
 
-/// Unpacks every part into nothing, to know how large it is: sizes that an archive claims are not believed.
+/// Unpacks every part, to know how large it is: sizes that an archive claims are not believed. Nor is the number of shared
+/// strings, for which the parser would set memory aside.
 fn unpacked(bytes: &[u8], limits: &Limits) -> Result<(), TableFault> {
     let broken = |text: String| TableFault::Workbook(text::quote(&text, limits.message_chars));
     let mut archive =
@@ -139,11 +154,48 @@ fn unpacked(bytes: &[u8], limits: &Limits) -> Result<(), TableFault> {
     let mut left = limits.document_bytes;
     for index in 0..archive.len() {
         let part = archive.by_index(index).map_err(|e| broken(e.to_string()))?;
-        let size = io::copy(&mut part.take(left + 1), &mut io::sink());
+        let name = part.name().map_err(|e| broken(e.to_string()))?;
+        let strings = name.to_lowercase().ends_with("sharedstrings.xml");
+        let mut text = Vec::new();
+        let mut part = part.take(left + 1);
+        let size = if strings {
+            part.read_to_end(&mut text).map(|size| size as u64)
+        } else {
+            io::copy(&mut part, &mut io::sink())
+        };
         let size = size.map_err(|e| broken(e.to_string()))?;
         left = left.checked_sub(size).ok_or(TableFault::Unpacked {
             limit: limits.document_bytes,
         })?;
+        if let Some(claimed) = claimed_strings(&text).filter(|claimed| *claimed > size) {
+            return Err(broken(format!(
+                "it claims {claimed} strings in {size} bytes"
+            )));
+        }
     }
     Ok(())
+}
+
+/// The largest number that a part gives as its count of strings. Every string takes more than a byte.
+fn claimed_strings(part: &[u8]) -> Option<u64> {
+    const NAME: &[u8] = b"uniqueCount";
+    // In UTF-16 the name would not be found.
+    if part.contains(&0) {
+        return Some(u64::MAX);
+    }
+    let after = |at: usize| {
+        let rest = part[at + NAME.len()..]
+            .iter()
+            .skip_while(|b| !b.is_ascii_digit());
+        let digits: Vec<u8> = rest.take_while(|b| b.is_ascii_digit()).copied().collect();
+        let digits = String::from_utf8(digits).ok()?;
+        Some(
+            digits
+                .parse()
+                .unwrap_or(if digits.is_empty() { 0 } else { u64::MAX }),
+        )
+    };
+    let places = part.windows(NAME.len()).enumerate();
+    let found = places.filter(|(_, window)| *window == NAME);
+    found.filter_map(|(at, _)| after(at)).max()
 }

@@ -167,6 +167,60 @@ fn workbooks_are_bounded() {
     );
 }
 
+#[test]
+fn shared_strings_are_read_and_their_number_is_not_believed() {
+    let cell = |place: &str, index: u32| format!(r#"<c r="{place}" t="s"><v>{index}</v></c>"#);
+    let number = |place: &str, value: u32| format!(r#"<c r="{place}"><v>{value}</v></c>"#);
+    let xml = |first: u32| {
+        let header: String = (0..4)
+            .map(|column| {
+                cell(
+                    &format!("{}3", char::from(b'A' + column)),
+                    first + u32::from(column),
+                )
+            })
+            .collect();
+        let row = [("B4", 50), ("C4", 1), ("D4", 1)].map(|(place, value)| number(place, value));
+        format!(
+            r#"<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><dimension ref="A1:XFD1048576"/><sheetData><row r="3">{header}</row><row r="4">{}{}</row></sheetData></worksheet>"#,
+            cell("A4", 4),
+            row.concat()
+        )
+    };
+    let strings = |attributes: &str| {
+        let items: String = ["ID", "Age", "Gender", "Diagnosis", "#002"]
+            .iter()
+            .map(|text| format!("<si><t>{text}</t></si>"))
+            .collect();
+        format!(
+            r#"<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"{attributes}>{items}</sst>"#
+        )
+    };
+    let run = |xml: String, strings: &str| {
+        map("papila.wasm", papila(&archive(xml, Some(strings))).path())
+    };
+    assert_eq!(
+        run(xml(0), &strings(r#" count="5" uniqueCount="5""#))
+            .unwrap()
+            .records
+            .len(),
+        1
+    );
+    for claim in ["100000000000", "18446744073709551616"] {
+        let error = message(run(
+            xml(0),
+            &strings(&format!(r#" uniqueCount = '{claim}'"#)),
+        ));
+        assert!(
+            error.contains("is no XLSX workbook that can be read: it claims 1"),
+            "{error}"
+        );
+    }
+    // Strings that are not there.
+    let error = message(run(xml(1_000_000), &strings("")));
+    assert!(error.starts_with(&format!("`{OD}`")), "{error}");
+}
+
 fn refuge(train: &[u8]) -> Data {
     let data = Data::new();
     data.file("train/index.json", train).file(
@@ -285,7 +339,7 @@ proptest! {
         for (at, length, instead) in changes {
             xml = spoil(&xml, at, length, instead);
         }
-        if let Err(error) = map("papila.wasm", papila(&archive(xml)).path()) {
+        if let Err(error) = map("papila.wasm", papila(&archive(xml, None)).path()) {
             prop_assert!(matches!(error.kind(), ErrorKind::Data | ErrorKind::Refused), "{error}");
         }
     }

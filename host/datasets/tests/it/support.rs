@@ -161,7 +161,7 @@ pub fn samples(dataset: &str) -> Option<PathBuf> {
 /// A workbook of one sheet, as a spreadsheet program writes it: rows of (row number, cells); numbers are numbers, an empty
 /// cell is left out. `merged` are ranges such as `E1:G1`.
 pub fn workbook(rows: &[(u32, &[&str])], merged: &[&str]) -> Vec<u8> {
-    archive(sheet(rows, merged))
+    archive(sheet(rows, merged), None)
 }
 
 /// The XML of its sheet.
@@ -202,8 +202,8 @@ pub fn sheet(rows: &[(u32, &[&str])], merged: &[&str]) -> String {
     sheet
 }
 
-/// A workbook around the XML of a sheet.
-pub fn archive(sheet: String) -> Vec<u8> {
+/// A workbook around the XML of a sheet and of shared strings.
+pub fn archive(sheet: String, strings: Option<&str>) -> Vec<u8> {
     let parts = [
         (
             "[Content_Types].xml",
@@ -224,7 +224,8 @@ pub fn archive(sheet: String) -> Vec<u8> {
         ("xl/worksheets/sheet1.xml", sheet),
     ];
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (name, text) in parts {
+    let strings = strings.map(|text| ("xl/sharedStrings.xml", text.to_owned()));
+    for (name, text) in parts.into_iter().chain(strings) {
         archive
             .start_file(name, zip::write::SimpleFileOptions::default())
             .unwrap();
