@@ -6,10 +6,10 @@
 #![allow(clippy::pedantic)]
 
 use focus_mapper_sdk::{
-    Access, Age, BoundingBox, Descriptor, Device, DeviceKind, Drop, Failure, Fate, Fields, Finding,
-    Folder, Frame, ImageKey, ImageRef, Landmark, LandmarkKind, Mapper, Mask, OptionSpec, Options,
-    Outcome, Row, RowRef, Sample, Table, Task, Tracks, Truth, export_mapper, files, required, rule,
-    sample,
+    Access, Age, BoundingBox, Contour, Descriptor, Device, DeviceKind, Drop, Failure, Fate, Fields,
+    Finding, Folder, Frame, ImageKey, ImageRef, Landmark, LandmarkKind, Mapper, Mask, OptionSpec,
+    Options, Outcome, Row, RowRef, Sample, Structure, Table, Task, Tracks, Truth, export_mapper,
+    files, glaucoma_vcdr, required, rule, sample,
 };
 
 /// A clock imported from the host: the host must refuse the component before anything of it runs.
@@ -55,6 +55,9 @@ const MISDEEDS: &[&str] = &[
     "bad-landmark",
     "bad-box",
     "bad-mask",
+    "mask-without-values",
+    "bad-contour",
+    "host-label",
     "same-image",
     "control-text",
     "long-failure",
@@ -112,19 +115,23 @@ impl Mapper for Hostile {
                     id: "binary_dr".into(),
                     tracks: Tracks::AS_PUBLISHED | Tracks::CORRECTED,
                     rule: "label".into(),
+                    vcdr_at_least: None,
                 },
                 Task {
                     id: "referable_dr".into(),
                     tracks: Tracks::AS_PUBLISHED,
                     rule: "label".into(),
+                    vcdr_at_least: None,
                 },
+                glaucoma_vcdr(),
             ],
             fields: Fields::AGE
                 | Fields::GRADE
                 | Fields::VCDR
                 | Fields::LANDMARKS
                 | Fields::BOXES
-                | Fields::MASKS,
+                | Fields::MASKS
+                | Fields::CONTOURS,
             options: vec![OptionSpec {
                 name: "misdeed".into(),
                 title: "What to do wrong".into(),
@@ -260,8 +267,32 @@ impl Mapper for Hostile {
                 good.masks = vec![Mask {
                     what: "disc".into(),
                     image,
+                    values: vec![1],
                 }];
             }
+            "mask-without-values" => {
+                let image = ImageRef {
+                    folder: 0,
+                    name: name.into(),
+                };
+                good.masks = vec![Mask {
+                    what: "disc".into(),
+                    image,
+                    values: Vec::new(),
+                }];
+            }
+            "bad-contour" => {
+                let file = ImageRef {
+                    folder: 0,
+                    name: "../../etc/passwd".into(),
+                };
+                good.contours = vec![Contour {
+                    structure: Structure::Disc,
+                    annotator: "me".into(),
+                    file,
+                }];
+            }
+            "host-label" => good.labels = vec![rule::label(2, state)],
             "same-image" => good.image.name.clone_from(&self.images[0]),
             "long-failure" => {
                 return Err(Failure {

@@ -1,6 +1,42 @@
 //! Short forms for descriptors and samples.
 
-use crate::{Column, ImageRef, Sample, TableSource};
+use crate::{Column, Finding, ImageRef, Sample, Sheet, TableSource, Task, Tracks, Truth};
+
+/// The benchmark's threshold of the vertical cup-to-disc ratio.
+pub const GLAUCOMA_VCDR: f64 = 0.6;
+
+/// A task that the mapper labels in both tracks.
+pub fn task(id: &str, rule: &str) -> Task {
+    Task {
+        id: id.into(),
+        tracks: Tracks::AS_PUBLISHED | Tracks::CORRECTED,
+        rule: rule.into(),
+        vcdr_at_least: None,
+    }
+}
+
+/// The task `glaucoma_vcdr`, which the host labels from contours or masks. The published code never computes it, so it
+/// is offered in the corrected track alone.
+pub fn glaucoma_vcdr() -> Task {
+    Task {
+        id: "glaucoma_vcdr".into(),
+        tracks: Tracks::CORRECTED,
+        rule: format!("Vertical cup-to-disc ratio >= {GLAUCOMA_VCDR}"),
+        vcdr_at_least: Some(GLAUCOMA_VCDR),
+    }
+}
+
+/// A finding that the source marks present, absent or not at all.
+pub fn finding(name: &str, state: Option<bool>) -> Finding {
+    Finding {
+        name: name.into(),
+        state: match state {
+            Some(true) => Truth::Positive,
+            Some(false) => Truth::Negative,
+            None => Truth::Unknown,
+        },
+    }
+}
 
 /// A column that must be in the header.
 pub fn required(name: &str) -> Column {
@@ -30,6 +66,24 @@ pub fn alias(column: Column, spellings: &[&str]) -> Column {
 /// A comma-separated file at one of these paths.
 pub fn files(paths: &[&str]) -> TableSource {
     TableSource::Csv(paths.iter().map(|p| (*p).into()).collect())
+}
+
+/// The first sheet of a workbook at one of these paths.
+pub fn sheet(paths: &[&str], header_rows: u32) -> TableSource {
+    TableSource::Xlsx(Sheet {
+        paths: paths.iter().map(|p| (*p).into()).collect(),
+        name: None,
+        header_rows,
+    })
+}
+
+/// A path below each of these folders, in turn; an empty one is the data folder itself.
+pub fn below(folders: &[&str], path: &str) -> Vec<String> {
+    let join = |folder: &&str| match (*folder, path) {
+        ("", path) => path.to_owned(),
+        (folder, path) => format!("{folder}/{path}"),
+    };
+    folders.iter().map(join).collect()
 }
 
 /// The spellings of `top/rest` met in mirrors of archives: as published, the top folder twice (an archive unpacked into
@@ -79,5 +133,6 @@ pub fn sample(folder: u32, name: impl Into<String>) -> Sample {
         landmarks: Vec::new(),
         boxes: Vec::new(),
         masks: Vec::new(),
+        contours: Vec::new(),
     }
 }

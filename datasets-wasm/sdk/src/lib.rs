@@ -10,11 +10,14 @@ mod row;
 pub mod rule;
 
 pub use bindings::exports::focus::mapper::mapping::{
-    Access, Age, BoundingBox, Cardinality, Column, Descriptor, Device, DeviceKind, Drop, Eye,
-    Failure, Fate, Fields, Finding, Folder, Frame, ImageKey, ImageRef, Join, Label, Landmark,
-    LandmarkKind, Mask, OptionSpec, Outcome, Quality, RowRef, Sample, Sex, Split, Table,
-    TableSource, Task, Tracks, Truth, View,
+    Access, Age, BoundingBox, Cardinality, Column, Contour, Descriptor, Device, DeviceKind, Drop,
+    Eye, Failure, Fate, Fields, Finding, Folder, Frame, ImageKey, ImageRef, Join, Label, Landmark,
+    LandmarkKind, Mask, OptionSpec, Outcome, Quality, RowRef, Sample, Sex, Sheet, Split, Structure,
+    Table, TableSource, Task, Tracks, Truth, View,
 };
-pub use declare::{alias, files, mirrors, optional, required, sample};
+pub use declare::{
+    GLAUCOMA_VCDR, alias, below, files, finding, glaucoma_vcdr, mirrors, optional, required,
+    sample, sheet, task,
+};
 pub use mapper::{Mapper, Options, Session};
 pub use row::Row;

@@ -4,14 +4,14 @@
 use std::ops::RangeInclusive;
 
 use crate::bindings::exports::focus::mapper::mapping as wit;
-use crate::{Drop, Failure, Fate, RowRef, Sample};
+use crate::{Age, Drop, Failure, Fate, RowRef, Sample};
 
 /// A row of a table with the names of its columns.
 pub struct Row<'a> {
     reference: RowRef,
     table: &'a str,
     columns: &'a [String],
-    row: &'a wit::Row,
+    cells: &'a [Option<String>],
 }
 
 impl<'a> Row<'a> {
@@ -25,7 +25,7 @@ impl<'a> Row<'a> {
             reference,
             table,
             columns,
-            row,
+            cells: &row.cells,
         }
     }
 
@@ -47,7 +47,7 @@ impl<'a> Row<'a> {
         let index = self.columns.iter().position(|name| name == column);
         let index =
             index.unwrap_or_else(|| panic!("table `{}` declares no column `{column}`", self.table));
-        self.row.cells.get(index).and_then(|cell| cell.as_deref())
+        self.cells.get(index).and_then(|cell| cell.as_deref())
     }
 
     /// A whole number in a range. `1.0` counts as 1: numeric columns that passed through a table library look so.
@@ -93,13 +93,65 @@ impl<'a> Row<'a> {
         let Some(text) = self.text(column) else {
             return Ok(None);
         };
-        match codes.iter().find(|(code, _)| *code == text) {
-            Some((_, value)) => Ok(Some(*value)),
-            None => {
-                let known: Vec<String> =
-                    codes.iter().map(|(code, _)| format!("`{code}`")).collect();
-                Err(self.refuse(column, format!("one of {}", known.join(", "))))
+        let known = codes.iter().find(|(code, _)| *code == text);
+        known.map(|(_, value)| Some(*value)).ok_or_else(|| {
+            let known: Vec<String> = codes.iter().map(|(code, _)| format!("`{code}`")).collect();
+            self.refuse(column, format!("one of {}", known.join(", ")))
+        })
+    }
+
+    /// One of a list of whole numbers; `1.0` counts as 1.
+    pub fn number_code<T: Copy>(
+        &self,
+        column: &str,
+        codes: &[(u32, T)],
+    ) -> Result<Option<T>, Failure> {
+        if self.text(column).is_none() {
+            return Ok(None);
+        }
+        let number = self.whole(column, 0..=u32::MAX).ok().flatten();
+        let known = codes.iter().find(|(code, _)| Some(*code) == number);
+        known.map(|(_, value)| Some(*value)).ok_or_else(|| {
+            let known: Vec<String> = codes.iter().map(|(code, _)| format!("`{code}`")).collect();
+            self.refuse(column, format!("one of {}", known.join(", ")))
+        })
+    }
+
+    /// 0 or 1; `1.0` counts as 1.
+    pub fn flag(&self, column: &str) -> Result<Option<bool>, Failure> {
+        self.number_code(column, &[(0, false), (1, true)])
+    }
+
+    /// Yes or no, in any case; also true or false, and 1 or 0.
+    pub fn yes_no(&self, column: &str) -> Result<Option<bool>, Failure> {
+        let Some(text) = self.text(column) else {
+            return Ok(None);
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "yes" | "true" | "1" | "1.0" => Ok(Some(true)),
+            "no" | "false" | "0" | "0.0" => Ok(Some(false)),
+            _ => Err(self.refuse(column, "`yes` or `no`")),
+        }
+    }
+
+    /// An age in years, as tables write it: `63`, `63.5`, `63,5` (a decimal comma), `90+` (this or more), and the letter
+    /// O typed for a zero (`6O`).
+    pub fn age(&self, column: &str) -> Result<Option<Age>, Failure> {
+        let Some(text) = self.text(column) else {
+            return Ok(None);
+        };
+        let (digits, at_least) = match text.strip_suffix('+') {
+            Some(digits) => (digits.trim_end(), true),
+            None => (text, false),
+        };
+        let plain = digits.replace(['O', 'o'], "0").replacen(',', ".", 1);
+        let written = digits.starts_with(|c: char| c.is_ascii_digit())
+            && plain.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        match plain.parse::<f64>() {
+            Ok(years) if written && (0.0..=120.0).contains(&years) => {
+                Ok(Some(Age { years, at_least }))
             }
+            _ => Err(self.refuse(column, "an age from 0 to 120, such as `63` or `90+`")),
         }
     }
 

@@ -5,7 +5,8 @@
 
 use crate::{Label, Truth};
 
-fn truth(value: bool) -> Truth {
+/// A known state.
+pub fn truth(value: bool) -> Truth {
     if value {
         Truth::Positive
     } else {
@@ -20,6 +21,14 @@ pub fn label(task: u32, state: Option<bool>) -> Label {
         task,
         as_published: state,
         corrected: state,
+    }
+}
+
+/// A label that the published code takes as negative where it is missing. Corrected: unknown.
+pub fn label_or_no(task: u32, state: Option<bool>) -> Label {
+    Label {
+        as_published: truth(state.unwrap_or(false)),
+        ..label(task, state)
     }
 }
 
@@ -51,5 +60,14 @@ pub fn referable_dr_by_grade(task: u32, grade: Option<u32>) -> Label {
         task,
         as_published: truth(severe.unwrap_or(false)),
         corrected: severe.map_or(Truth::Unknown, truth),
+    }
+}
+
+/// A label of a task that only the published track offers.
+pub fn as_published_only(task: u32, state: bool) -> Label {
+    Label {
+        task,
+        as_published: truth(state),
+        corrected: Truth::Unknown,
     }
 }

@@ -7,8 +7,8 @@
 
 use focus_mapper_sdk::{
     Access, Age, Cardinality, Descriptor, Device, DeviceKind, Eye, Failure, Fate, Fields, Folder,
-    ImageKey, Join, Mapper, OptionSpec, Options, Row, Sex, Table, Task, Tracks, export_mapper,
-    files, optional, required, rule, sample,
+    ImageKey, Join, Mapper, OptionSpec, Options, Row, Sex, Table, export_mapper, files, optional,
+    required, rule, sample, task,
 };
 
 struct MyMapper {
@@ -17,7 +17,6 @@ struct MyMapper {
 
 impl Mapper for MyMapper {
     fn describe() -> Descriptor {
-        let both = Tracks::AS_PUBLISHED | Tracks::CORRECTED;
         Descriptor {
             id: "my_clinic".into(),
             title: "My clinic's photographs".into(),
@@ -30,8 +29,8 @@ impl Mapper for MyMapper {
             device: Device { kind: DeviceKind::Desktop, camera: None },
             synthetic: false,
             tasks: vec![
-                Task { id: "binary_dr".into(), tracks: both, rule: "dr >= 1".into() },
-                Task { id: "referable_dr".into(), tracks: both, rule: "dr >= 2 or dme = 1".into() },
+                task("binary_dr", "dr >= 1"),
+                task("referable_dr", "dr >= 2 or dme = 1"),
             ],
             fields: Fields::PATIENT | Fields::EYE | Fields::AGE | Fields::SEX | Fields::GRADE | Fields::EDEMA,
             options: vec![OptionSpec {

@@ -60,6 +60,14 @@ pub(crate) fn descriptor(descriptor: &Descriptor, limits: &Limits) -> Result<(),
         ensure(!task.tracks.is_empty(), || {
             format!("task `{}` is offered in no track", task.id)
         })?;
+        if let Some(threshold) = task.vcdr_at_least {
+            ensure(threshold > 0.0 && threshold <= 1.0, || {
+                format!(
+                    "task `{}`: expected a cup-to-disc ratio of over 0 to 1, found {threshold}",
+                    task.id
+                )
+            })?;
+        }
     }
     ensure(descriptor.tables.iter().any(|t| t.join.is_none()), || {
         "expected a table whose rows it maps, found none".into()
@@ -100,8 +108,9 @@ fn texts(d: &Descriptor, limits: &Limits) -> Result<(), String> {
                 .iter()
                 .flat_map(|c| std::iter::once(&c.name).chain(&c.aliases)),
         );
-        if let TableSource::Csv(paths) = &table.source {
-            all.extend(paths);
+        all.extend(table.source.paths().unwrap_or_default());
+        if let TableSource::Xlsx(sheet) = &table.source {
+            all.extend(&sheet.name);
         }
     }
     all.extend(
@@ -178,7 +187,16 @@ fn table(table: &Table, descriptor: &Descriptor, limits: &Limits) -> Result<(), 
         })?;
     }
     match &table.source {
-        TableSource::Csv(paths) => patterns(paths)?,
+        TableSource::Csv(paths) | TableSource::Json(paths) => patterns(paths)?,
+        TableSource::Xlsx(sheet) => {
+            patterns(&sheet.paths)?;
+            ensure((1..=16).contains(&sheet.header_rows), || {
+                format!(
+                    "expected a header of 1 to 16 rows, found {}",
+                    sheet.header_rows
+                )
+            })?;
+        }
         TableSource::Listing(folder) => {
             ensure(descriptor.folders.iter().any(|f| f.id == *folder), || {
                 format!("lists no folder of its, `{folder}`")
@@ -247,6 +265,7 @@ pub(crate) fn sample(
     declared(!sample.landmarks.is_empty(), Field::Landmarks)?;
     declared(!sample.boxes.is_empty(), Field::Boxes)?;
     declared(!sample.masks.is_empty(), Field::Masks)?;
+    declared(!sample.contours.is_empty(), Field::Contours)?;
     if let Some(grade) = sample.grade {
         ensure(grade <= 4, || {
             format!("expected an ICDR grade of 0 to 4, found {grade}")
@@ -288,6 +307,31 @@ pub(crate) fn sample(
     for mask in &sample.masks {
         short(&mask.what, limits)?;
         image(&mask.image, descriptor)?;
+        ensure(!mask.values.is_empty(), || {
+            format!(
+                "mask `{}`: expected the pixel values that mark it, found none",
+                mask.what
+            )
+        })?;
+    }
+    let found = sample.contours.len();
+    ensure(found <= limits.contours, || {
+        format!(
+            "expected at most {} contours, found {found}",
+            limits.contours
+        )
+    })?;
+    for (index, contour) in sample.contours.iter().enumerate() {
+        let same = |other: &wit::Contour| {
+            other.structure == contour.structure && other.annotator == contour.annotator
+        };
+        ensure(!sample.contours[..index].iter().any(same), || {
+            let structure = crate::record::Structure::from(contour.structure);
+            let annotator = text::quote(&contour.annotator, 40);
+            format!("two outlines of the {structure} by `{annotator}`")
+        })?;
+        short(&contour.annotator, limits)?;
+        image(&contour.file, descriptor)?;
     }
     Ok(())
 }
@@ -327,6 +371,9 @@ fn labels(labels: &[wit::Label], descriptor: &Descriptor) -> Result<(), String> 
                 label.task
             ));
         };
+        ensure(task.vcdr_at_least.is_none(), || {
+            format!("a label of task `{}`, which the host labels", task.id)
+        })?;
         ensure(labels[..index].iter().all(|l| l.task != label.task), || {
             format!("two labels of task `{}`", task.id)
         })?;
@@ -385,4 +432,145 @@ fn geometry(sample: &wit::Sample, limits: &Limits) -> Result<(), String> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::descriptor::{Access, Column, Device, DeviceKind, Sheet, Task};
+
+    fn good() -> Descriptor {
+        Descriptor {
+            id: "x".into(),
+            title: "X".into(),
+            version: "1".into(),
+            licence: "none".into(),
+            access: Access::Open,
+            route: "nowhere".into(),
+            citation: "none".into(),
+            country: None,
+            device: Device {
+                kind: DeviceKind::Unknown,
+                camera: None,
+            },
+            synthetic: false,
+            tasks: vec![Task {
+                id: "glaucoma_vcdr".into(),
+                tracks: vec![Track::Corrected],
+                rule: "ratio".into(),
+                vcdr_at_least: Some(0.6),
+            }],
+            fields: vec![Field::Vcdr],
+            options: Vec::new(),
+            tables: vec![Table {
+                id: "t".into(),
+                source: TableSource::Xlsx(Sheet {
+                    paths: vec!["t.xlsx".into()],
+                    name: None,
+                    header_rows: 1,
+                }),
+                required: true,
+                closed: true,
+                columns: vec![Column {
+                    name: "a".into(),
+                    aliases: Vec::new(),
+                    required: true,
+                }],
+                join: None,
+            }],
+            folders: Vec::new(),
+        }
+    }
+
+    fn fault(change: impl FnOnce(&mut Descriptor)) -> String {
+        let mut descriptor = good();
+        change(&mut descriptor);
+        super::descriptor(&descriptor, &Limits::default()).unwrap_err()
+    }
+
+    #[test]
+    fn sheets_and_thresholds_of_a_descriptor() {
+        super::descriptor(&good(), &Limits::default()).unwrap();
+        let sheet = |paths: &[&str], header_rows| {
+            let paths = paths.iter().map(|p| (*p).into()).collect();
+            let name = None;
+            move |d: &mut Descriptor| {
+                d.tables[0].source = TableSource::Xlsx(Sheet {
+                    paths,
+                    name,
+                    header_rows,
+                });
+            }
+        };
+        assert_eq!(
+            fault(sheet(&["t.xlsx"], 0)),
+            "table `t`: expected a header of 1 to 16 rows, found 0"
+        );
+        assert!(fault(sheet(&["t.xlsx"], 17)).contains("found 17"));
+        assert!(fault(sheet(&["../t.xlsx"], 1)).contains("expected paths below the data folder"));
+        assert!(
+            fault(|d| d.tables[0].source = TableSource::Json(Vec::new()))
+                .contains("expected a path")
+        );
+        for threshold in [0.0, 1.1, f64::NAN] {
+            assert!(
+                fault(|d| d.tasks[0].vcdr_at_least = Some(threshold))
+                    .contains("expected a cup-to-disc ratio of over 0 to 1")
+            );
+        }
+    }
+
+    #[test]
+    fn contours_of_a_sample_are_few_and_distinct() {
+        let mut descriptor = good();
+        descriptor.fields.push(Field::Contours);
+        descriptor.folders.push(crate::descriptor::Folder {
+            id: "f".into(),
+            paths: vec!["f".into()],
+            required: false,
+            recursive: false,
+            extensions: vec!["txt".into()],
+            key: crate::descriptor::ImageKey::Stem,
+        });
+        let image = || wit::ImageRef {
+            folder: 0,
+            name: "a".into(),
+        };
+        let with = |annotators: &[String]| {
+            let contour = |annotator: &String| wit::Contour {
+                structure: wit::Structure::Cup,
+                annotator: annotator.clone(),
+                file: image(),
+            };
+            let sample = wit::Sample {
+                image: image(),
+                split: None,
+                patient: None,
+                eye: None,
+                view: None,
+                labels: Vec::new(),
+                grade: None,
+                edema: None,
+                age: None,
+                sex: None,
+                quality: None,
+                vcdr: None,
+                camera: None,
+                findings: Vec::new(),
+                landmarks: Vec::new(),
+                boxes: Vec::new(),
+                masks: Vec::new(),
+                contours: annotators.iter().map(contour).collect(),
+            };
+            super::sample(&sample, &descriptor, &Limits::default())
+        };
+        let many = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        with(&many(64)).unwrap();
+        assert_eq!(
+            with(&many(65)).unwrap_err(),
+            "expected at most 64 contours, found 65"
+        );
+        let twice = ["me".to_owned(), "me".to_owned()];
+        assert_eq!(with(&twice).unwrap_err(), "two outlines of the cup by `me`");
+    }
 }

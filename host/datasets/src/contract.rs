@@ -1,4 +1,4 @@
-//! The contract `focus:mapper@0.1.0` as the host sees it, and its conversion to the host's own types. No other file
+//! The contract `focus:mapper@0.2.0` as the host sees it, and its conversion to the host's own types. No other file
 //! names the generated types of a descriptor; a second version of the contract gets a file beside this one.
 
 use crate::descriptor as own;
@@ -65,6 +65,7 @@ fn task(from: wit::Task) -> own::Task {
         id: from.id,
         tracks,
         rule: from.rule,
+        vcdr_at_least: from.vcdr_at_least,
     }
 }
 
@@ -85,6 +86,7 @@ fn fields(from: wit::Fields) -> Vec<own::Field> {
         (Fields::LANDMARKS, Field::Landmarks),
         (Fields::BOXES, Field::Boxes),
         (Fields::MASKS, Field::Masks),
+        (Fields::CONTOURS, Field::Contours),
         (Fields::DEVICE, Field::Device),
     ]
     .into_iter()
@@ -98,6 +100,12 @@ fn table(from: wit::Table) -> own::Table {
         id: from.id,
         source: match from.source {
             wit::TableSource::Csv(paths) => own::TableSource::Csv(paths),
+            wit::TableSource::Xlsx(sheet) => own::TableSource::Xlsx(own::Sheet {
+                paths: sheet.paths,
+                name: sheet.name,
+                header_rows: sheet.header_rows,
+            }),
+            wit::TableSource::Json(paths) => own::TableSource::Json(paths),
             wit::TableSource::Listing(folder) => own::TableSource::Listing(folder),
         },
         required: from.required,
@@ -164,6 +172,7 @@ same_words! {
     Quality { Good, Poor }
     View { Macula, Disc }
     LandmarkKind { Disc, Fovea }
+    Structure { Disc, Cup }
 }
 
 impl From<wit::Frame> for record::Frame {

@@ -58,11 +58,12 @@ pub enum Field {
     Landmarks,
     Boxes,
     Masks,
+    Contours,
     Device,
 }
 
 /// A task that the dataset offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// `binary_dr`, `referable_dr`, `glaucoma`, or another one.
     pub id: String,
@@ -70,6 +71,9 @@ pub struct Task {
     pub tracks: Vec<Track>,
     /// When a row is positive, in one line.
     pub rule: String,
+    /// The host labels the task: positive where the vertical cup-to-disc ratio is this or more.
+    #[serde(default)]
+    pub vcdr_at_least: Option<f64>,
 }
 
 /// A choice the user may make.
@@ -94,14 +98,40 @@ pub struct Column {
     pub required: bool,
 }
 
+/// A sheet of a workbook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sheet {
+    /// Alternative relative paths (`*`, `?`).
+    pub paths: Vec<String>,
+    /// The sheet's name; the first without one.
+    pub name: Option<String>,
+    /// Rows of the header.
+    pub header_rows: u32,
+}
+
 /// Where a table's rows come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableSource {
     /// A file at the first of these relative paths (`*`, `?`) that matches.
     Csv(Vec<String>),
+    /// A sheet of a workbook.
+    Xlsx(Sheet),
+    /// JSON objects in a file at the first of these paths that matches.
+    Json(Vec<String>),
     /// The files of an image folder, one row each.
     Listing(String),
+}
+
+impl TableSource {
+    /// Paths of the file that the rows come from; none for a listing.
+    pub fn paths(&self) -> Option<&[String]> {
+        match self {
+            Self::Csv(paths) | Self::Json(paths) => Some(paths),
+            Self::Xlsx(sheet) => Some(&sheet.paths),
+            Self::Listing(_) => None,
+        }
+    }
 }
 
 /// A table's columns added to the rows of another.
@@ -168,7 +198,7 @@ pub struct Folder {
 }
 
 /// What a mapper says about itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Descriptor {
     /// Id of the dataset, part of each sample's key.
     pub id: String,

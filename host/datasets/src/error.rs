@@ -73,7 +73,7 @@ pub enum MapperFault {
     TooLarge { bytes: u64, limit: u64 },
     #[error("wants imports, expected none: {0}")]
     Imports(String),
-    #[error("does not export the mapper contract `focus:mapper@0.1.0`: {0}")]
+    #[error("does not export the mapper contract `focus:mapper@0.2.0`: {0}")]
     Contract(String),
     #[error("used up its fuel in {during}: expected at most {limit} units a call")]
     Fuel { during: String, limit: u64 },
@@ -155,6 +155,25 @@ pub enum TableFault {
     ZeroByte { offset: u64 },
     #[error("changed while it was read")]
     Changed,
+    #[error("unpacks to more than {limit} bytes")]
+    Unpacked { limit: u64 },
+    #[error("is no XLSX workbook that can be read: {0}")]
+    Workbook(String),
+    #[error("has no sheet{}; found {seen}", wanted.as_deref().map(|w| format!(" `{w}`")).unwrap_or_default())]
+    NoSheet {
+        wanted: Option<String>,
+        seen: String,
+    },
+    #[error("holds an error in column {column}, expected a value, found `{found}`")]
+    CellError { column: usize, found: String },
+    #[error("is not valid {encoding} at byte {offset}")]
+    Encoding { encoding: &'static str, offset: u64 },
+    #[error("is not the JSON expected, an array or an object of objects: {0}")]
+    Json(String),
+    #[error("has the member {0} twice in one object")]
+    DoubledMember(String),
+    #[error("holds an object or an array in {0}, expected a value")]
+    Nested(String),
     #[error("has no value in the key column {0}")]
     BlankKey(String),
 }

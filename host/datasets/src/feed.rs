@@ -6,7 +6,7 @@ use crate::error::DatasetError;
 use crate::layout::{ImageFolder, Plan, Root};
 use crate::record::TableReport;
 use crate::run::Run;
-use crate::table::{CsvTable, Partners};
+use crate::table::{Partners, Reader};
 
 /// Rows on their way to the guest.
 #[derive(Default)]
@@ -27,14 +27,14 @@ impl Run<'_, '_> {
                 continue;
             };
             match &table.source {
-                TableSource::Csv(_) => self.csv(root, plan, index, table, file)?,
                 TableSource::Listing(folder) => self.listing(index, table, folder, file)?,
+                _ => self.file(root, plan, index, table, file)?,
             }
         }
         Ok(())
     }
 
-    fn csv(
+    fn file(
         &mut self,
         root: &Root,
         plan: &Plan,
@@ -52,26 +52,15 @@ impl Run<'_, '_> {
                 partners.push((Partners::absent(other, join), None));
                 continue;
             };
-            let csv = CsvTable::open(
-                &root.real().join(path),
-                path,
-                &other.columns,
-                other.closed,
-                self.limits,
-            )?;
+            let reader = Reader::open(&root.real().join(path), path, other, self.limits)?;
             let limit = self.limits.join_bytes;
-            let (read, report) = Partners::read(other, join, table, csv, path, &mut budget, limit)?;
+            let (read, report) =
+                Partners::read(other, join, table, reader, path, &mut budget, limit)?;
             partners.push((read, Some(report)));
         }
-        let mut csv = CsvTable::open(
-            &root.real().join(file),
-            file,
-            &table.columns,
-            table.closed,
-            self.limits,
-        )?;
+        let mut reader = Reader::open(&root.real().join(file), file, table, self.limits)?;
         let mut batch = Batch::default();
-        while let Some(row) = csv.next_row()? {
+        while let Some(row) = reader.next_row()? {
             let mut cells = row.cells;
             for (partner, _) in &mut partners {
                 partner.extend(&mut cells, row.line);
@@ -84,17 +73,7 @@ impl Run<'_, '_> {
             )?;
         }
         self.flush(&mut batch, index)?;
-        self.tables.push(TableReport {
-            id: table.id.clone(),
-            path: file.into(),
-            rows: csv.rows(),
-            blank_rows: csv.blank_rows(),
-            digest: csv.digest(),
-            encoding: Some(csv.encoding()),
-            separator: Some(csv.separator()),
-            ignored_columns: csv.ignored_columns().to_vec(),
-            join: None,
-        });
+        self.tables.push(reader.report(&table.id, file, None));
         for (partner, report) in partners {
             let settled = partner.settle(file)?;
             self.tables.extend(report.map(|report| TableReport {

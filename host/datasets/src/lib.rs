@@ -8,6 +8,7 @@
 
 mod accounts;
 mod check;
+mod contour;
 mod contract;
 mod descriptor;
 mod error;
@@ -25,15 +26,15 @@ mod text;
 
 pub use descriptor::{
     Access, Column, Descriptor, Device, DeviceKind, Field, Folder, ImageKey, Join, OptionSpec,
-    Table, TableSource, Task,
+    Sheet, Table, TableSource, Task,
 };
 pub use error::{DatasetError, ErrorKind, MapperFault, MapperName, Place, TableFault};
 pub use limits::Limits;
 pub use map::{Job, Sink, map_dataset, map_stream};
 pub use record::{
-    Age, BoundingBox, Dropped, Eye, Finding, Frame, JoinReport, Landmark, LandmarkKind, Mapped,
-    Mask, Missing, Quality, Record, SampleId, Sex, Split, Summary, TableReport, TaskLabel, Track,
-    Truth, View,
+    Age, BoundingBox, Contour, Dropped, Eye, Finding, Frame, JoinReport, Landmark, LandmarkKind,
+    Mapped, Mask, Missing, Quality, Record, SampleId, Sex, Split, Structure, Summary, TableReport,
+    TaskLabel, Track, Truth, Unusable, View,
 };
 pub use registry::{Embedded, MapperSource, describe, registry};
 pub use table::{Cells, CsvTable, Encoding};

@@ -98,6 +98,8 @@ pub fn map_stream(job: &Job<'_>, sink: &mut Sink<'_>) -> Result<Summary, Dataset
         used_rows: 0,
         dropped: Vec::new(),
         missing: Vec::new(),
+        unusable: Vec::new(),
+        root: root.real(),
         tables: Vec::new(),
         sink,
     };
@@ -124,7 +126,7 @@ pub fn map_stream(job: &Job<'_>, sink: &mut Sink<'_>) -> Result<Summary, Dataset
         });
     }
     let (mapped, used_rows, dropped) = (run.mapped, run.used_rows, run.dropped);
-    let (missing, tables) = (run.missing, run.tables);
+    let (missing, unusable, tables) = (run.missing, run.unusable, run.tables);
     Ok(Summary {
         mapper_digest: module.digest().to_owned(),
         options,
@@ -132,6 +134,7 @@ pub fn map_stream(job: &Job<'_>, sink: &mut Sink<'_>) -> Result<Summary, Dataset
         used_rows,
         dropped,
         missing,
+        unusable,
         unmatched,
         tables,
         absent: plan.absent,

@@ -1,11 +1,13 @@
 //! What comes back from the mapper: each outcome is checked, its images are found, and records go to the sink.
 
 use crate::check;
+use crate::contour;
 use crate::contract::wit;
 use crate::error::{DatasetError, MapperFault, Place};
 use crate::layout::Lookup;
 use crate::record::{
-    Age, BoundingBox, Dropped, Finding, Landmark, Mask, Missing, Record, SampleId, TaskLabel,
+    Age, BoundingBox, Contour, Dropped, Finding, Landmark, Mask, Missing, Record, SampleId,
+    TaskLabel, Unusable,
 };
 use crate::run::Run;
 use crate::text;
@@ -119,27 +121,36 @@ impl Run<'_, '_> {
         }
         let mut masks = Vec::with_capacity(sample.masks.len());
         for mask in sample.masks {
-            if let Some(path) = self.resolve(&mask.image, place)? {
-                masks.push(Mask {
-                    what: mask.what,
+            if let Some(path) = self.part(&mask.image, file, line)? {
+                let (what, values) = (mask.what, mask.values);
+                masks.push(Mask { what, path, values });
+            }
+        }
+        let mut contours = Vec::with_capacity(sample.contours.len());
+        for contour in sample.contours {
+            if let Some(path) = self.part(&contour.file, file, line)? {
+                contours.push(Contour {
+                    structure: contour.structure.into(),
+                    annotator: contour.annotator,
                     path,
-                });
-            } else {
-                let image = format!("{} (mask)", mask.image.name);
-                self.missing.push(Missing {
-                    table: file.into(),
-                    line,
-                    image,
                 });
             }
         }
+        let (measured, faults) = contour::ratio(&contours, self.root, self.limits);
+        self.unusable
+            .extend(faults.into_iter().map(|(path, reason)| Unusable {
+                table: file.into(),
+                line,
+                file: path,
+                reason,
+            }));
         let task = |index: u32| self.descriptor.tasks[index as usize].id.clone();
         let label = |l: wit::Label| TaskLabel {
             task: task(l.task),
             as_published: l.as_published.into(),
             corrected: l.corrected.into(),
         };
-        Ok(Some(Record {
+        let mut record = Record {
             sample: SampleId {
                 dataset: self.descriptor.id.clone(),
                 split: sample.split.map(Into::into),
@@ -159,7 +170,7 @@ impl Run<'_, '_> {
             }),
             sex: sample.sex.map(Into::into),
             quality: sample.quality.map(Into::into),
-            vcdr: sample.vcdr,
+            vcdr: None,
             camera: sample.camera,
             findings: sample
                 .findings
@@ -192,7 +203,43 @@ impl Run<'_, '_> {
                 })
                 .collect(),
             masks,
-        }))
+            contours,
+        };
+        // The source's own ratio comes before one that is measured here.
+        if let Some(vcdr) = sample.vcdr.or(measured) {
+            record.set_vcdr(vcdr, self.descriptor);
+        }
+        Ok(Some(record))
+    }
+
+    /// The file of a mask or contour, below the data folder. One that is not there is noted, unless its whole folder is
+    /// absent, which the summary says once.
+    fn part(
+        &mut self,
+        image: &wit::ImageRef,
+        file: &str,
+        line: u32,
+    ) -> Result<Option<String>, DatasetError> {
+        let place = || Place {
+            file: file.into(),
+            line: Some(line.into()),
+        };
+        let found = self.resolve(image, place)?;
+        if found.is_none()
+            && let Some(folder) = &self.folders[image.folder as usize]
+        {
+            let missing = Unusable {
+                table: file.into(),
+                line,
+                file: format!("{}/{}", folder.path, image.name),
+                reason: "is not there".into(),
+            };
+            // Structures that share a picture lack it once.
+            if self.unusable.last() != Some(&missing) {
+                self.unusable.push(missing);
+            }
+        }
+        Ok(found)
     }
 
     /// The file of an image, below the data folder; `None` where it is not there.

@@ -88,6 +88,11 @@ words! {
     LandmarkKind { Disc => "disc", Fovea => "fovea" }
 }
 
+words! {
+    /// A structure of the optic nerve head.
+    Structure { Disc => "disc", Cup => "cup" }
+}
+
 /// What identifies an image: dataset, source split and path together. A file name alone does not (IDRiD).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SampleId {
@@ -185,6 +190,19 @@ pub struct Mask {
     pub what: String,
     /// Path below the data folder.
     pub path: String,
+    /// The pixel values that mark it. Several structures may share a picture.
+    pub values: Vec<u8>,
+}
+
+/// A text file of an outline's points.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contour {
+    /// What it outlines.
+    pub structure: Structure,
+    /// Who drew it.
+    pub annotator: String,
+    /// Path below the data folder.
+    pub path: String,
 }
 
 /// A named finding of the source.
@@ -234,6 +252,9 @@ pub struct Record {
     pub boxes: Vec<BoundingBox>,
     /// Masks.
     pub masks: Vec<Mask>,
+    /// Outlines.
+    #[serde(default)]
+    pub contours: Vec<Contour>,
 }
 
 impl Record {
@@ -246,6 +267,28 @@ impl Record {
                 Track::AsPublished => label.as_published,
                 Track::Corrected => label.corrected,
             })
+    }
+
+    /// Takes a vertical cup-to-disc ratio, and labels the tasks that the dataset leaves to it: for a caller that measures
+    /// masks, as the mapping run does for contours.
+    pub fn set_vcdr(&mut self, vcdr: f64, descriptor: &Descriptor) {
+        self.vcdr = Some(vcdr);
+        for task in &descriptor.tasks {
+            let Some(threshold) = task.vcdr_at_least else {
+                continue;
+            };
+            let state = |track| match (task.tracks.contains(&track), vcdr >= threshold) {
+                (false, _) => Truth::Unknown,
+                (true, true) => Truth::Positive,
+                (true, false) => Truth::Negative,
+            };
+            self.labels.retain(|label| label.task != task.id);
+            self.labels.push(TaskLabel {
+                task: task.id.clone(),
+                as_published: state(Track::AsPublished),
+                corrected: state(Track::Corrected),
+            });
+        }
     }
 
     /// A point of this kind.
@@ -275,6 +318,17 @@ pub struct Missing {
     pub image: String,
 }
 
+/// A mask or contour that a record cannot use. The record stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Unusable {
+    pub table: String,
+    pub line: u32,
+    /// Path below the data folder, or the folder and the name that was looked for.
+    pub file: String,
+    pub reason: String,
+}
+
 /// What became of a join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -301,9 +355,9 @@ pub struct TableReport {
     pub blank_rows: u64,
     /// BLAKE3 of the file, hexadecimal; of the list of names for a listing.
     pub digest: String,
-    /// How its bytes were read; `None` for a listing.
+    /// How its bytes were read; `None` for a listing or a workbook.
     pub encoding: Option<Encoding>,
-    /// The separator; `None` for a listing.
+    /// The separator of separated values.
     pub separator: Option<char>,
     /// Columns that the mapper did not ask for.
     pub ignored_columns: Vec<String>,
@@ -312,7 +366,7 @@ pub struct TableReport {
 }
 
 /// A mapping run without its records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// What the mapper says about itself and the dataset.
     pub descriptor: Descriptor,
@@ -328,6 +382,9 @@ pub struct Summary {
     pub dropped: Vec<Dropped>,
     /// Rows whose image is not there. They gave no record.
     pub missing: Vec<Missing>,
+    /// Masks and contours that a record names and cannot use.
+    #[serde(default)]
+    pub unusable: Vec<Unusable>,
     /// Files of the image folders that no row named, below the data folder.
     pub unmatched: Vec<String>,
     /// Tables read.

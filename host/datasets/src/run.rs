@@ -1,6 +1,7 @@
 //! The state of one mapping run. `feed` pushes rows into the mapper, `outcome` takes what comes back.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use crate::accounts::Accounts;
 use crate::contract::wit;
@@ -9,7 +10,7 @@ use crate::error::{DatasetError, Place};
 use crate::layout::ImageFolder;
 use crate::limits::Limits;
 use crate::map::Sink;
-use crate::record::{Dropped, Missing, TableReport};
+use crate::record::{Dropped, Missing, TableReport, Unusable};
 use crate::runtime::Session;
 use crate::text;
 
@@ -25,6 +26,9 @@ pub(crate) struct Run<'a, 'b> {
     pub(crate) used_rows: u64,
     pub(crate) dropped: Vec<Dropped>,
     pub(crate) missing: Vec<Missing>,
+    pub(crate) unusable: Vec<Unusable>,
+    /// The data folder, symbolic links resolved.
+    pub(crate) root: &'a Path,
     pub(crate) tables: Vec<TableReport>,
     pub(crate) sink: &'a mut Sink<'b>,
 }

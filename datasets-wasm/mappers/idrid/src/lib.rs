@@ -12,8 +12,8 @@
 
 use focus_mapper_sdk::{
     Access, Cardinality, Descriptor, Device, DeviceKind, Failure, Fate, Fields, Folder, Frame,
-    ImageKey, Join, Landmark, LandmarkKind, Mapper, Options, Row, Split, Table, TableSource, Task,
-    Tracks, alias, export_mapper, mirrors, required, rule, sample,
+    ImageKey, Join, Landmark, LandmarkKind, Mapper, Options, Row, Split, Table, TableSource, alias,
+    export_mapper, mirrors, required, rule, sample, task,
 };
 
 const BINARY_DR: u32 = 0;
@@ -30,7 +30,6 @@ struct Idrid;
 
 impl Mapper for Idrid {
     fn describe() -> Descriptor {
-        let both = Tracks::AS_PUBLISHED | Tracks::CORRECTED;
         let disc = "2. Groundtruths/1. Optic Disc Center Location";
         let fovea = "2. Groundtruths/2. Fovea Center Location";
         Descriptor {
@@ -47,12 +46,8 @@ impl Mapper for Idrid {
             device: Device { kind: DeviceKind::Desktop, camera: Some("Kowa VX-10a".into()) },
             synthetic: false,
             tasks: vec![
-                Task { id: "binary_dr".into(), tracks: both, rule: "Retinopathy grade >= 1".into() },
-                Task {
-                    id: "referable_dr".into(),
-                    tracks: both,
-                    rule: "Retinopathy grade >= 2 or risk of macular edema > 0".into(),
-                },
+                task("binary_dr", "Retinopathy grade >= 1"),
+                task("referable_dr", "Retinopathy grade >= 2 or risk of macular edema > 0"),
             ],
             fields: Fields::GRADE | Fields::EDEMA | Fields::LANDMARKS,
             options: Vec::new(),

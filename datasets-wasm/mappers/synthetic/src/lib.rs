@@ -41,6 +41,7 @@ impl Mapper for Synthetic {
             id: id.into(),
             tracks: both,
             rule: rule.into(),
+            vcdr_at_least: None,
         };
         Descriptor {
             id: "synthetic".into(),

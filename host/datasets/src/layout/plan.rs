@@ -35,22 +35,32 @@ impl Plan {
         }
         for table in &descriptor.tables {
             let found = match &table.source {
-                TableSource::Csv(paths) => {
+                TableSource::Listing(folder) => {
+                    let place = descriptor.folders.iter().position(|f| f.id == *folder);
+                    place.and_then(|place| layout.folders[place].clone())
+                }
+                source => {
+                    let paths = source.paths().unwrap_or_default();
                     let found = root.find(paths, Kind::File)?;
                     if found.is_none() && table.required {
                         lacking.push((paths, Kind::File));
                     }
                     found
                 }
-                TableSource::Listing(folder) => {
-                    let place = descriptor.folders.iter().position(|f| f.id == *folder);
-                    place.and_then(|place| layout.folders[place].clone())
-                }
             };
             if found.is_none() && !table.required {
                 layout.absent.push(format!("table {}", table.id));
             }
             layout.tables.push(found);
+        }
+        // A descriptor with several layouts requires none of their tables; a folder with none of them is no copy of it.
+        let primary = || {
+            let tables = descriptor.tables.iter().zip(&layout.tables);
+            tables.filter(|(table, _)| table.join.is_none())
+        };
+        if lacking.is_empty() && primary().all(|(_, found)| found.is_none()) {
+            let paths = primary().filter_map(|(table, _)| table.source.paths());
+            lacking.extend(paths.map(|paths| (paths, Kind::File)));
         }
         if lacking.is_empty() {
             return Ok(layout);

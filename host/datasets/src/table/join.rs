@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::descriptor::{Column, Join, Table};
 use crate::error::{DatasetError, Place, TableFault};
 use crate::record::{JoinReport, TableReport};
-use crate::table::CsvTable;
+use crate::table::Reader;
 
 /// The rows of a secondary table by key. An optional table that is absent has none.
 pub(crate) struct Partners {
@@ -89,7 +89,7 @@ impl Partners {
         table: &Table,
         join: &Join,
         primary: &Table,
-        mut csv: CsvTable,
+        mut reader: Reader,
         file: &str,
         budget: &mut usize,
         limit: usize,
@@ -99,7 +99,7 @@ impl Partners {
         partners.keys = places(&primary.columns, join.keys.iter().map(|(_, there)| there));
         partners.present = true;
         let mut twice = Tally::default();
-        while let Some(row) = csv.next_row()? {
+        while let Some(row) = reader.next_row()? {
             let Some(key) = key(own.iter().map(|place| row.cells[*place].as_deref())) else {
                 let blank = own.iter().find(|place| row.cells[**place].is_none());
                 let name = blank.map_or(String::new(), |place| {
@@ -139,18 +139,7 @@ impl Partners {
                 line: twice.first,
             });
         }
-        let report = TableReport {
-            id: table.id.clone(),
-            path: file.into(),
-            rows: csv.rows(),
-            blank_rows: csv.blank_rows(),
-            digest: csv.digest(),
-            encoding: Some(csv.encoding()),
-            separator: Some(csv.separator()),
-            ignored_columns: csv.ignored_columns().to_vec(),
-            join: None,
-        };
-        Ok((partners, report))
+        Ok((partners, reader.report(&table.id, file, None)))
     }
 
     /// Adds this table's cells to a primary row.
@@ -262,16 +251,18 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let secondary = table("side", &["v", "k1", "k2"], Some(join.clone()));
         let primary = table("main", &["b", "a"], None);
-        let csv = CsvTable::open(
-            &path,
-            "x.csv",
-            &secondary.columns,
-            false,
-            &Limits::default(),
-        )?;
+        let reader = Reader::open(&path, "x.csv", &secondary, &Limits::default())?;
         let limit = budget;
-        Partners::read(&secondary, join, &primary, csv, "x.csv", &mut budget, limit)
-            .map(|(partners, _)| partners)
+        Partners::read(
+            &secondary,
+            join,
+            &primary,
+            reader,
+            "x.csv",
+            &mut budget,
+            limit,
+        )
+        .map(|(partners, _)| partners)
     }
 
     /// Joins primary rows of columns `b`, `a` at lines 2, 3, ...

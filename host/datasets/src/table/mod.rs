@@ -4,8 +4,13 @@ mod csv;
 mod decode;
 mod header;
 mod join;
+mod json;
+mod reader;
+mod sheet;
+mod whole;
 
 pub use csv::{Cells, CsvTable};
 
 pub use decode::Encoding;
 pub(crate) use join::Partners;
+pub(crate) use reader::Reader;

@@ -23,13 +23,11 @@ fn the_committed_components_are_current() {
 
 #[test]
 fn no_path_of_the_machine_that_built_them_is_in_them() {
-    for file in [
-        "idrid.wasm",
-        "synthetic.wasm",
-        "test/hostile.wasm",
-        "test/my_mapper.wasm",
-    ] {
-        let bytes = std::fs::read(component(file)).unwrap();
+    let embedded = focus_datasets::registry()
+        .iter()
+        .map(|m| format!("{}.wasm", m.id));
+    for file in embedded.chain(["test/hostile.wasm".into(), "test/my_mapper.wasm".into()]) {
+        let bytes = std::fs::read(component(&file)).unwrap();
         let root = project().display().to_string();
         for needle in [root.as_str(), "/root/", "/home/", "/usr/lib/rustlib"] {
             let found = bytes

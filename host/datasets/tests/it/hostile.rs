@@ -115,7 +115,7 @@ fn every_misdeed_is_told_apart() {
         ),
         (
             "unknown-task",
-            format!("{first}: expected a label of one of 2 declared tasks, found task 9"),
+            format!("{first}: expected a label of one of 3 declared tasks, found task 9"),
         ),
         (
             "double-task",
@@ -154,6 +154,20 @@ fn every_misdeed_is_told_apart() {
         (
             "bad-mask",
             format!("{first}: expected the name of an image below its folder, found `../mask.png`"),
+        ),
+        (
+            "mask-without-values",
+            format!("{first}: mask `disc`: expected the pixel values that mark it, found none"),
+        ),
+        (
+            "bad-contour",
+            format!(
+                "{first}: expected the name of an image below its folder, found `../../etc/passwd`"
+            ),
+        ),
+        (
+            "host-label",
+            format!("{first}: a label of task `glaucoma_vcdr`, which the host labels"),
         ),
     ] {
         let error = run(misdeed, &frugal()).unwrap_err();
@@ -329,7 +343,7 @@ fn what_is_no_mapper() {
     }
     let bare = error("bare.wasm", &Limits::default()).to_string();
     assert!(
-        bare.contains("does not export the mapper contract `focus:mapper@0.1.0`"),
+        bare.contains("does not export the mapper contract `focus:mapper@0.2.0`"),
         "{bare}"
     );
     let large = error(
