@@ -25,7 +25,7 @@ fn componentize(input: &str, output: &str) -> Result<(), String> {
     let component = wit_component::ComponentEncoder::default()
         .validate(true)
         .module(&module)
-        .and_then(|mut encoder| encoder.encode())
+        .and_then(|encoder| encoder.encode())
         .map_err(|e| format!("Cannot make a component of `{input}`: {e:#}"))?;
     std::fs::write(output, component).map_err(|e| format!("Cannot write `{output}`: {e}"))
 }
