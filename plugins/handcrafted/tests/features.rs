@@ -95,7 +95,7 @@ fn a_larger_cup_widens_the_pale_centre() {
     let (mut small, mut large) = (Vec::new(), Vec::new());
     for i in 0..60 {
         let eye = generate(&config, i);
-        let bin = if eye.truth.gon {
+        let bin = if eye.truth.labels.gon {
             &mut large
         } else {
             &mut small

@@ -320,6 +320,8 @@ fn masks(row: &Row<'_>, image: &str) -> Result<Vec<Mask>, Failure> {
                     folder: MASKS,
                     name: format!("{what}/{image}"),
                 },
+                // One bit a pixel: 0 outside, 1 inside.
+                values: vec![1],
             })
         })
         .collect()
