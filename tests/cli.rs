@@ -142,7 +142,13 @@ fn lists_are_for_people_and_for_scripts() {
         .iter()
         .map(|d| d["id"].as_str().expect("an id"))
         .collect();
-    assert_eq!(ids, ["idrid", "synthetic"]);
+    assert_eq!(
+        ids,
+        [
+            "brset", "g1020", "idrid", "jsiec1000", "mbrset", "messidor_2", "papila", "refuge",
+            "rfmid", "rfmid_2", "synthetic"
+        ]
+    );
     let found: serde_json::Value =
         serde_json::from_slice(&place.run(&["doctor", "--json"]).stdout).expect("JSON");
     assert!(

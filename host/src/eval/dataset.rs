@@ -121,6 +121,7 @@ fn convert(mapped: Mapped) -> Dataset {
             .sum(),
         dropped,
         missing_images: mapped.summary.missing.len() as u64,
+        unusable_parts: mapped.summary.unusable.len() as u64,
         unlisted_images: mapped.summary.unmatched.len() as u64,
     };
     let identity = DatasetIdentity {

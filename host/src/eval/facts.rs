@@ -59,6 +59,9 @@ pub struct DatasetFacts {
     pub dropped: BTreeMap<String, u64>,
     /// Rows whose image file is not there.
     pub missing_images: u64,
+    /// Masks and contours that rows name and that cannot be used.
+    #[serde(default)]
+    pub unusable_parts: u64,
     /// Image files that no row names.
     pub unlisted_images: u64,
 }

@@ -100,6 +100,13 @@ fn render(report: &Report) -> String {
             &dataset.missing_images.to_string(),
         );
     }
+    if dataset.unusable_parts > 0 {
+        bullet(
+            &mut out,
+            "Masks and contours that cannot be used",
+            &dataset.unusable_parts.to_string(),
+        );
+    }
     if dataset.unlisted_images > 0 {
         bullet(
             &mut out,
