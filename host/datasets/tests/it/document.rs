@@ -321,7 +321,7 @@ fn spoil(text: &str, at: usize, length: usize, instead: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn no_sheet_makes_it_panic(
