@@ -56,6 +56,7 @@ const MISDEEDS: &[&str] = &[
     "bad-box",
     "bad-mask",
     "mask-without-values",
+    "mask-of-two-minds",
     "bad-contour",
     "host-label",
     "same-image",
@@ -268,6 +269,7 @@ impl Mapper for Hostile {
                     what: "disc".into(),
                     image,
                     values: vec![1],
+                    others: vec![0],
                 }];
             }
             "mask-without-values" => {
@@ -279,6 +281,19 @@ impl Mapper for Hostile {
                     what: "disc".into(),
                     image,
                     values: Vec::new(),
+                    others: vec![0],
+                }];
+            }
+            "mask-of-two-minds" => {
+                let image = ImageRef {
+                    folder: 0,
+                    name: name.into(),
+                };
+                good.masks = vec![Mask {
+                    what: "disc".into(),
+                    image,
+                    values: vec![1, 2],
+                    others: vec![0, 2],
                 }];
             }
             "bad-contour" => {

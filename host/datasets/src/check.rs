@@ -313,6 +313,12 @@ pub(crate) fn sample(
                 mask.what
             )
         })?;
+        if let Some(value) = mask.values.iter().find(|v| mask.others.contains(v)) {
+            return Err(format!(
+                "mask `{}`: value {value} marks it and does not",
+                mask.what
+            ));
+        }
     }
     let found = sample.contours.len();
     ensure(found <= limits.contours, || {

@@ -122,8 +122,12 @@ impl Run<'_, '_> {
         let mut masks = Vec::with_capacity(sample.masks.len());
         for mask in sample.masks {
             if let Some(path) = self.part(&mask.image, file, line)? {
-                let (what, values) = (mask.what, mask.values);
-                masks.push(Mask { what, path, values });
+                masks.push(Mask {
+                    what: mask.what,
+                    path,
+                    values: mask.values,
+                    others: mask.others,
+                });
             }
         }
         let mut contours = Vec::with_capacity(sample.contours.len());

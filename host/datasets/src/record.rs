@@ -192,6 +192,8 @@ pub struct Mask {
     pub path: String,
     /// The pixel values that mark it. Several structures may share a picture.
     pub values: Vec<u8>,
+    /// Those of the rest of the picture. Another value means another coding: refuse it.
+    pub others: Vec<u8>,
 }
 
 /// A text file of an outline's points.

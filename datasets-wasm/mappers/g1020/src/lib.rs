@@ -81,7 +81,8 @@ impl Mapper for G1020 {
         let stem = image.rsplit_once('.').map_or(image, |(stem, _)| stem);
         let mut sample = sample(PHOTOGRAPHS, image);
         sample.labels = vec![rule::label(GLAUCOMA, row.flag("binaryLabels")?)];
-        for (what, values) in [("disc", vec![1, 2]), ("cup", vec![2])] {
+        for (what, values, others) in [("disc", vec![1, 2], vec![0]), ("cup", vec![2], vec![0, 1])]
+        {
             sample.masks.push(Mask {
                 what: what.into(),
                 image: ImageRef {
@@ -89,6 +90,7 @@ impl Mapper for G1020 {
                     name: stem.into(),
                 },
                 values,
+                others,
             });
         }
         Ok(Some(Row::mapped(sample)))

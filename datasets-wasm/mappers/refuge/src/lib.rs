@@ -234,12 +234,15 @@ impl Mapper for Refuge {
         sample.labels = vec![rule::label(GLAUCOMA, label)];
         sample.landmarks.extend(fovea(row, part)?);
         let stem = image.rsplit_once('.').map_or(image, |(stem, _)| stem);
-        let (disc, cup) = if part.kaggle {
-            ([1, 2], 2)
+        let (background, disc, cup) = if part.kaggle {
+            (0, 1, 2)
         } else {
-            ([0, 128], 0)
+            (255, 128, 0)
         };
-        for (what, values) in [("disc", disc.to_vec()), ("cup", vec![cup])] {
+        for (what, values, others) in [
+            ("disc", vec![disc, cup], vec![background]),
+            ("cup", vec![cup], vec![background, disc]),
+        ] {
             sample.masks.push(Mask {
                 what: what.into(),
                 image: ImageRef {
@@ -247,6 +250,7 @@ impl Mapper for Refuge {
                     name: format!("{sub}{stem}"),
                 },
                 values,
+                others,
             });
         }
         Ok(Some(Row::mapped(sample)))

@@ -160,6 +160,10 @@ fn every_misdeed_is_told_apart() {
             format!("{first}: mask `disc`: expected the pixel values that mark it, found none"),
         ),
         (
+            "mask-of-two-minds",
+            format!("{first}: mask `disc`: value 2 marks it and does not"),
+        ),
+        (
             "bad-contour",
             format!(
                 "{first}: expected the name of an image below its folder, found `../../etc/passwd`"

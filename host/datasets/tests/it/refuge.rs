@@ -125,7 +125,7 @@ fn workbooks() {
             first.masks[0].values.as_slice(),
             first.masks[1].values.as_slice()
         ),
-        ([0, 128].as_slice(), [0].as_slice())
+        ([128, 0].as_slice(), [0].as_slice())
     );
     assert_eq!(first.landmarks[0].x, 1057.94);
 }
