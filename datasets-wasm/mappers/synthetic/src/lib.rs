@@ -322,6 +322,7 @@ fn masks(row: &Row<'_>, image: &str) -> Result<Vec<Mask>, Failure> {
                 },
                 // One bit a pixel: 0 outside, 1 inside.
                 values: vec![1],
+                others: vec![0],
             })
         })
         .collect()
