@@ -145,8 +145,17 @@ fn lists_are_for_people_and_for_scripts() {
     assert_eq!(
         ids,
         [
-            "brset", "g1020", "idrid", "jsiec1000", "mbrset", "messidor_2", "papila", "refuge",
-            "rfmid", "rfmid_2", "synthetic"
+            "brset",
+            "g1020",
+            "idrid",
+            "jsiec1000",
+            "mbrset",
+            "messidor_2",
+            "papila",
+            "refuge",
+            "rfmid",
+            "rfmid_2",
+            "synthetic"
         ]
     );
     let found: serde_json::Value =

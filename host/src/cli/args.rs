@@ -401,7 +401,12 @@ pub(crate) struct SynthArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SynthImagesArgs {
     /// Folder to write; the same configuration again changes nothing.
-    #[arg(long, short, value_name = "DIR", required_unless_present = "show_config")]
+    #[arg(
+        long,
+        short,
+        value_name = "DIR",
+        required_unless_present = "show_config"
+    )]
     pub(crate) out: Option<PathBuf>,
     /// What to draw, as TOML or JSON (docs/synthetic.md); what it leaves out has the default's values.
     #[arg(long, value_name = "FILE")]

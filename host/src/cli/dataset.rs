@@ -144,6 +144,17 @@ fn text(mapped: &Mapped) -> String {
             ),
         );
     }
+    if let Some(first) = s.unusable.first() {
+        line(
+            "unusable",
+            format!(
+                "{} masks or contours: `{}` {}",
+                s.unusable.len(),
+                first.file,
+                first.reason
+            ),
+        );
+    }
     if !s.unmatched.is_empty() {
         let few: Vec<_> = s.unmatched.iter().take(3).cloned().collect();
         line(

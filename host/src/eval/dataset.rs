@@ -180,6 +180,7 @@ fn store_record(record: &focus_datasets::Record, tasks: &[String]) -> Record {
         "landmarks": record.landmarks,
         "boxes": record.boxes,
         "masks": record.masks,
+        "contours": record.contours,
     });
     Record {
         dataset: record.sample.dataset.clone(),
