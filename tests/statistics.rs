@@ -88,10 +88,9 @@ fn intervals_of_signed_gaps_and_of_auroc_cover_the_truth() {
         }
     }
     let share = f64::from(covered) / f64::from(gaps);
-    println!("{covered} of {gaps} gaps covered, {auroc_covered} of {aurocs} AUROCs");
     assert!(gaps > 1500, "{gaps}");
     // Cells of a seed share their images, so a standard error is about 0.01.
-    assert!((0.92..=0.98).contains(&share), "{share}");
+    assert!((0.92..=0.98).contains(&share), "{covered} of {gaps}");
     let share = f64::from(auroc_covered) / f64::from(aurocs);
     assert!((0.89..=0.995).contains(&share), "{share}");
 }
@@ -124,7 +123,6 @@ fn without_a_difference_the_permutation_p_is_uniform() {
         .map(|(i, p)| (p - i as f64 / n).abs().max((p - (i + 1) as f64 / n).abs()))
         .fold(0.0, f64::max);
     let below = values.iter().filter(|p| **p <= 0.05).count() as f64 / n;
-    println!("{n} p-values, distance {distance:.3}, at most 0.05: {below:.3}");
     assert!(distance < 2.0 * 1.63 / n.sqrt(), "{distance}");
     assert!((0.02..=0.09).contains(&below), "{below}");
 }

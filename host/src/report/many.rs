@@ -27,10 +27,11 @@ pub fn analyse_runs(
     Ok(Grid::open(sources, catalogue)?.analyse(options)?)
 }
 
+/// File names and texts of a stored report.
+pub type Forms = Vec<(&'static str, String)>;
+
 /// The tables of a folder of predictions, and its metrics.
-pub fn stored_grid_forms(
-    run: &RunView,
-) -> Result<(Metrics, Vec<(&'static str, String)>), ReportError> {
+pub fn stored_grid_forms(run: &RunView) -> Result<(Metrics, Forms), ReportError> {
     let view = RunView::open(run.path())?;
     let analysis = analyse_runs(
         vec![(ITSELF.into(), view)],

@@ -45,8 +45,9 @@ impl PixelSource for Drawn {
         }
         let bytes = Self::pixels(sample).to_vec();
         let hash = ContentHash::of(&bytes);
-        let note =
-            (sample % 3 == 0).then(|| "the name ends in `.x`, and the content is drawn".to_owned());
+        let note = sample
+            .is_multiple_of(3)
+            .then(|| "the name ends in `.x`, and the content is drawn".to_owned());
         Ok(FileBytes { bytes, hash, note })
     }
 
@@ -54,7 +55,9 @@ impl PixelSource for Drawn {
         self.prepared.fetch_add(1, Ordering::Relaxed);
         Ok(Pixels {
             rgb: bytes.into(),
-            note: (bytes[0] % 2 == 0).then(|| "drawn evenly".to_owned()),
+            note: bytes[0]
+                .is_multiple_of(2)
+                .then(|| "drawn evenly".to_owned()),
         })
     }
 }
