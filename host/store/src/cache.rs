@@ -394,7 +394,9 @@ mod tests {
 
     // Some images have one.
     fn note(hash: ContentHash) -> Option<&'static str> {
-        hash.0[0].is_multiple_of(3).then_some("alpha composited on black")
+        hash.0[0]
+            .is_multiple_of(3)
+            .then_some("alpha composited on black")
     }
 
     fn fill(cache: &EmbeddingCache, range: std::ops::Range<u32>) -> usize {
