@@ -1,0 +1,1 @@
+//! Layers: the fused and the plain form agree.
