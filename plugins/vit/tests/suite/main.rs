@@ -1,0 +1,8 @@
+//! The encoders against their references: tiny models of every family (`scripts/copy_fixtures.py`), with the reference's embeddings.
+
+mod cards;
+mod configs;
+mod reference;
+mod refusals;
+mod support;
+mod traps;
