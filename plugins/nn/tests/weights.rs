@@ -100,7 +100,10 @@ fn shards_are_put_together_and_checked() {
     assert!(message(load(folder, &[])).contains("`a.bias` is not listed for this shard"));
     for path in ["../m-1.safetensors", "/etc/passwd", "x/m-1.safetensors", ""] {
         index(&format!(r#""a.weight": "{path}""#));
-        assert!(message(load(folder, &[])).contains("not a plain file name"), "{path}");
+        assert!(
+            message(load(folder, &[])).contains("not a plain file name"),
+            "{path}"
+        );
     }
     index("oops");
     assert!(message(load(folder, &[])).contains("index cannot be read"));
@@ -151,7 +154,12 @@ fn types_are_converted() {
         "model.safetensors",
         &[
             ("a.weight", Dtype::F16, vec![1, 2], half),
-            ("a.bias", Dtype::F64, vec![1], 3.0_f64.to_le_bytes().to_vec()),
+            (
+                "a.bias",
+                Dtype::F64,
+                vec![1],
+                3.0_f64.to_le_bytes().to_vec(),
+            ),
         ],
     );
     let linear = load(folder, &[]).unwrap();
