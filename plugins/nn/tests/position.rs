@@ -1,5 +1,7 @@
 //! Position tables against PyTorch's own resampling (`scripts/position_expected.py`).
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use focus_nn::position::{Interpolation, interpolate};
 use focus_nn::{Device, Tensor};
 

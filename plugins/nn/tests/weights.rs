@@ -1,5 +1,7 @@
 //! Every tensor accounted for; single files, shards and pickles alike.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use focus_nn::{Checkpoint, DType, Device, Layout, Linear, LoadError, weights};
 use safetensors::tensor::{Dtype, TensorView};
 use std::path::Path;

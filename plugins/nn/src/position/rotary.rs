@@ -30,7 +30,6 @@ impl Rotary {
         let quarter = head_dim / 4;
         let mut cos = Vec::with_capacity(rows * columns * head_dim);
         let mut sin = Vec::with_capacity(rows * columns * head_dim);
-        // In f32 as the reference computes them: angles reach 2 pi only, so nothing is lost.
         let coordinate = |i: usize, n: usize| 2.0 * ((i as f64 + 0.5) / n as f64) - 1.0;
         for row in 0..rows {
             for column in 0..columns {

@@ -20,7 +20,7 @@ const VISIONFM_STD: [f64; 3] = [
 
 /// The cards.
 pub(super) fn cards() -> Vec<Card> {
-    let mut cards = vec![
+    vec![
         mae(
             "YukunZhou/RETFound_mae_natureCFP",
             "RETFound, MAE ViT-L/16 on colour fundus photographs (Nature 2023)",
@@ -57,11 +57,7 @@ pub(super) fn cards() -> Vec<Card> {
         ),
         visionfm(),
         green(),
-    ];
-    cards
-        .iter_mut()
-        .for_each(|card| card.group = Group::Ophthalmic);
-    cards
+    ]
 }
 
 fn mae(

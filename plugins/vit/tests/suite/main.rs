@@ -1,9 +1,6 @@
 //! The encoders against their references: tiny models of every family (`scripts/copy_fixtures.py`), with the reference's embeddings.
 
-#![expect(
-    clippy::wildcard_imports,
-    reason = "every file of the suite uses all of `support`"
-)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod cards;
 mod configs;

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use focus_nn::{Checkpoint, DType, Layout};
-use focus_plugin_sdk::{ErrorKind, Host, OpenOptions};
+use focus_plugin_sdk::{ErrorKind, Host, ImageBatch, ImageEncoder as _, Model as _, OpenOptions};
 use std::collections::BTreeMap;
 use std::path::Path;
 use vit::pool::Pool;
@@ -149,4 +149,77 @@ fn folders_that_lack_a_description_or_have_a_wrong_one() {
             && error.hint().unwrap().contains("another architecture"),
         "{error}"
     );
+}
+
+/// Opens a folder and embeds the fixture's images.
+fn embedded(folder: &Path, family: &str, settings: &[(&str, &str)]) -> (Vec<f32>, Vec<String>) {
+    let mut options = options(folder);
+    for (key, value) in settings {
+        options
+            .settings
+            .insert((*key).to_owned(), (*value).to_owned());
+    }
+    let mut encoder = vit::encoder::Encoder::open(&options, &Host::detached()).unwrap();
+    let (mut bytes, [_, height, width, _]) = Expected::of(family).bytes("levels");
+    bytes.resize(8 * height * width * 3, 0);
+    let batch = ImageBatch::new(&bytes, width, height, 2).unwrap();
+    let found = encoder.encode(&batch, &Host::detached()).unwrap();
+    (found.values().to_vec(), encoder.opened().notes)
+}
+
+/// A folder with a fixture's description and its weights under other names.
+fn renamed(family: &str, rename: impl Fn(&str) -> String) -> tempfile::TempDir {
+    let target = tempfile::tempdir().unwrap();
+    for name in ["config.json", "preprocessor_config.json"] {
+        std::fs::write(target.path().join(name), text(family, name)).unwrap();
+    }
+    let original = folder(family).join("model.safetensors");
+    rewrite(
+        &original,
+        &target.path().join("model.safetensors"),
+        |header| {
+            *header = header
+                .iter()
+                .filter(|(name, _)| *name != "__metadata__")
+                .map(|(name, entry)| (rename(name), entry.clone()))
+                .collect();
+        },
+    );
+    target
+}
+
+#[test]
+fn a_classifiers_checkpoint_has_a_prefix_and_no_pooler() {
+    let target = renamed("vit", |name| match name.strip_prefix("pooler.dense.") {
+        Some(part) => format!("classifier.{part}"),
+        None => format!("vit.{name}"),
+    });
+    let (cls, _) = embedded(target.path(), "vit", &[]);
+    assert_close("cls", &cls, &Expected::of("vit").values("cls"));
+    let (pooled, notes) = embedded(target.path(), "vit", &[("pool", "pooler")]);
+    assert!(
+        notes.iter().any(|note| note.contains("drawn from seed 0")),
+        "{notes:?}"
+    );
+    assert!(pooled.iter().all(|v| v.abs() < 1.0));
+    assert_eq!(
+        pooled,
+        embedded(target.path(), "vit", &[("pool", "pooler")]).0
+    );
+    let whole = renamed("vit", str::to_owned);
+    let (own, notes) = embedded(whole.path(), "vit", &[("pool", "pooler")]);
+    assert_close("own", &own, &Expected::of("vit").values("pooler_output"));
+    assert!(!notes.iter().any(|note| note.contains("seed 0")));
+}
+
+#[test]
+fn blocks_in_chunks_are_found() {
+    let target = renamed("retfound_dinov2", |name| {
+        name.strip_prefix("blocks.").map_or_else(
+            || format!("backbone.{name}"),
+            |rest| format!("backbone.blocks.0.{rest}"),
+        )
+    });
+    let (cls, _) = embedded(target.path(), "retfound_dinov2", &[]);
+    assert_close("cls", &cls, &Expected::of("retfound_dinov2").values("cls"));
 }

@@ -4,8 +4,14 @@
 //! length that a pickle claims is believed before its bytes are there, and what is copied is charged against the limit on nodes.
 
 pub(super) use super::opcode::PROTO;
-#[expect(clippy::wildcard_imports, reason = "the names of one table")]
-use super::opcode::*;
+use super::opcode::{
+    ADDITEMS, APPEND, APPENDS, BINBYTES, BINBYTES8, BINFLOAT, BINGET, BININT, BININT1, BININT2,
+    BINPERSID, BINPUT, BINSTRING, BINUNICODE, BINUNICODE8, BUILD, BYTEARRAY8, DICT, DUP,
+    EMPTY_DICT, EMPTY_LIST, EMPTY_SET, EMPTY_TUPLE, FLOAT, FRAME, FROZENSET, GET, GLOBAL, INT,
+    LIST, LONG, LONG_BINGET, LONG_BINPUT, LONG1, LONG4, MARK, MEMOIZE, NEWFALSE, NEWOBJ, NEWOBJ_EX,
+    NEWTRUE, NONE, POP, POP_MARK, PUT, REDUCE, SETITEM, SETITEMS, SHORT_BINBYTES, SHORT_BINSTRING,
+    SHORT_BINUNICODE, STACK_GLOBAL, STOP, STRING, TUPLE, TUPLE1, TUPLE2, TUPLE3, UNICODE,
+};
 use super::value::{Heap, Id, Node, View};
 use crate::checkpoint::Kind;
 use crate::checkpoint::tensor::MAX_RANK;

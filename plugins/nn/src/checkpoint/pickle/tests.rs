@@ -70,7 +70,9 @@ fn tensor(
     number(out, offset);
     for sizes in [shape, strides] {
         out.push(b'(');
-        sizes.iter().for_each(|&side| number(out, side));
+        for &side in sizes {
+            number(out, side);
+        }
         out.push(b't');
     }
     out.push(0x89);
