@@ -27,6 +27,7 @@ pub fn opened(batch_size: u32, embedding_dim: u32, width: u32, height: u32) -> O
             std: [1.0; 3],
         },
         batch_size,
+        notes: Vec::new(),
     }
 }
 

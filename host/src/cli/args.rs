@@ -94,9 +94,9 @@ pub(crate) struct EvalArgs {
     /// A switch of the model's own; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Folder with the model's weights.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) weights: Option<PathBuf>,
+    /// Folder with the model's weights; `random:SEED` for the control of the same model with weights drawn at random.
+    #[arg(long, value_name = "DIR|random:SEED", value_parser = weights)]
+    pub(crate) weights: Option<Weights>,
     /// Dataset: an embedded mapper's id, or the path of a mapper component.
     #[arg(long, value_name = "ID|PATH", default_value = config::DEFAULT_DATASET)]
     pub(crate) dataset: String,
@@ -141,6 +141,15 @@ pub(crate) struct EvalArgs {
     pub(crate) pixel_cache: u64,
     #[command(flatten)]
     pub(crate) worker: WorkerOptions,
+}
+
+/// Where a model's weights come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Weights {
+    /// A folder.
+    Folder(PathBuf),
+    /// Drawn at random: the control that a trained model is held against.
+    Random(u64),
 }
 
 /// How JPEG is decoded.
@@ -462,6 +471,17 @@ fn field_steps(text: &str) -> Result<focus_images::FieldSteps, String> {
     }
     text.parse()
         .map_err(|error: focus_images::FieldStepsError| error.to_string())
+}
+
+fn weights(text: &str) -> Result<Weights, String> {
+    match text.strip_prefix("random:") {
+        None if text.is_empty() => Err("expected a folder or random:SEED".into()),
+        None => Ok(Weights::Folder(text.into())),
+        Some(seed) => seed
+            .parse()
+            .map(Weights::Random)
+            .map_err(|_| "expected random:SEED with a whole number".into()),
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {

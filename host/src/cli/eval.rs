@@ -1,12 +1,14 @@
 //! `focus-host eval`.
 
 use super::CommandResult;
-use super::args::{DecodeArg, EvalArgs};
+use super::args::{DecodeArg, EvalArgs, Weights};
 use super::failure::{Code, Failure};
 use super::output::Output;
 use crate::config::{EvalConfig, Folders, WorkerConfig};
 use crate::{doctor, eval, plugins, report};
 use focus_analysis::CellStatus;
+use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,11 +46,24 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
             ));
         }
     }
+    let mut settings: BTreeMap<String, String> = args.settings.iter().cloned().collect();
+    let weights = match &args.weights {
+        None => None,
+        Some(Weights::Folder(folder)) => Some(folder.clone()),
+        Some(Weights::Random(seed)) => {
+            let drawn = settings.insert(RANDOM_WEIGHTS.into(), format!("random:{seed}"));
+            if drawn.is_some() {
+                let message = format!("Setting `{RANDOM_WEIGHTS}` is given beside `--weights`");
+                return Err(Failure::new(Code::Usage, message));
+            }
+            None
+        }
+    };
     Ok(EvalConfig {
         plugin,
         model: args.model.clone(),
-        settings: args.settings.iter().cloned().collect(),
-        weights: args.weights.clone(),
+        settings,
+        weights,
         dataset: args.dataset.clone(),
         data: args.data.clone(),
         dataset_options: args.dataset_options.clone(),

@@ -3,7 +3,7 @@
 use crate::barrier::guard;
 use crate::registry::models;
 use crate::serve::Served;
-use crate::{Error, Host, ModelDescriptor, OpenOptions, PluginDescriptor};
+use crate::{Error, Host, ModelDescriptor, OpenOptions, PluginDescriptor, RANDOM_WEIGHTS};
 use focus_plugin_abi::v1::export::ServedModel;
 use focus_plugin_abi::v1::{HostCallbacks, PluginError};
 
@@ -114,7 +114,8 @@ fn check(card: &ModelDescriptor, options: &OpenOptions) -> Result<(), Error> {
             quoted(&card.dtypes)
         )));
     }
-    if !card.weight_files.is_empty() && options.weights.is_none() {
+    let random = options.settings.contains_key(RANDOM_WEIGHTS);
+    if !card.weight_files.is_empty() && options.weights.is_none() && !random {
         return Err(Error::weights(format!(
             "Model `{}` needs weights: expected a folder with {}, found none",
             card.id,

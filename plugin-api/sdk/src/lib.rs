@@ -63,7 +63,8 @@ mod serve;
 pub use error::{Error, ErrorKind};
 pub use focus_plugin_abi::v1::message::{
     EncodeReply, EncodeRequest, Family, Geometry, Group, InterfaceName, ModelDescriptor,
-    OpenOptions, OpenedModel, PixelMode, PluginDescriptor, PreprocessingCard, ResizeFilter,
+    OpenOptions, OpenedModel, PixelMode, PluginDescriptor, PreprocessingCard, RANDOM_WEIGHTS,
+    ResizeFilter,
 };
 pub use host::{Host, Level};
 pub use model::{Embeddings, ImageBatch, ImageEncoder, Model};

@@ -57,6 +57,7 @@ pub fn opened(card: &ModelDescriptor, options: &OpenOptions) -> OpenedModel {
         weights_digest: None,
         preprocessing: card.preprocessing.clone(),
         batch_size: card.batch_size,
+        notes: Vec::new(),
     }
 }
 

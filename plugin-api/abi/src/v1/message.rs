@@ -167,6 +167,10 @@ pub enum ResizeFilter {
     Lanczos,
 }
 
+/// Setting by which a model is asked for random weights in place of a folder, with the value `random:SEED`: a control. A model that does
+/// not know the setting refuses it.
+pub const RANDOM_WEIGHTS: &str = "weights";
+
 /// What the host asks for at `open`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenOptions {
@@ -177,7 +181,8 @@ pub struct OpenOptions {
     /// One of the card's dtypes; `None`: its first.
     #[serde(default)]
     pub dtype: Option<String>,
-    /// A folder that the host fetched and verified; `None` for models without weights.
+    /// A folder that the host fetched and verified; `None` for models without weights, and when setting [`RANDOM_WEIGHTS`] asks for
+    /// random ones.
     #[serde(default)]
     pub weights: Option<String>,
     /// CPU threads the model may use.
@@ -198,13 +203,17 @@ pub struct OpenedModel {
     pub dtype: String,
     /// Length of an image embedding.
     pub embedding_dim: u32,
-    /// Digest of the weights in use, `scheme:hex`; `None` without weights.
+    /// Digest of the weights in use, `scheme:hex`; `random:SEED` for random ones; `None` without weights.
     #[serde(default)]
     pub weights_digest: Option<String>,
     /// The card in force, after settings.
     pub preprocessing: PreprocessingCard,
     /// Rows of one call.
     pub batch_size: u32,
+    /// What a reader of the results must know of how the model runs, one sentence each: `random weights, seed 7: ...`,
+    /// `track as_published`.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// Header of `image_encoder.encode`. Arrays beside it: one, the pixels:

@@ -1,0 +1,206 @@
+//! An architecture claims tensors by name and shape; at the end nothing may be missing, left over or of another shape.
+//!
+//! [`load`] takes them from a checkpoint, [`random`] draws them: the control that shows what an encoder's architecture alone is worth.
+//! Must not know any architecture.
+
+mod draw;
+
+use crate::{Checkpoint, LoadError};
+use candle_core::{DType, Device, Tensor};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::rc::Rc;
+
+/// How a tensor is drawn when weights are random.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Init {
+    /// All ones: scales of norms.
+    Ones,
+    /// All zeros: biases.
+    Zeros,
+    /// One value.
+    Constant(f32),
+    /// Bell-shaped around 0 with this standard deviation, never beyond six of them.
+    Normal(f32),
+}
+
+/// Where tensors come from, at one place in the tree of names. Cheap to clone.
+#[derive(Clone)]
+pub struct Weights {
+    shared: Rc<Shared>,
+    prefix: String,
+}
+
+struct Shared {
+    source: Source,
+    device: Device,
+    dtype: DType,
+    claims: RefCell<Claims>,
+}
+
+enum Source {
+    Checkpoint(Checkpoint),
+    Random(u64),
+}
+
+#[derive(Default)]
+struct Claims {
+    taken: BTreeSet<String>,
+    missing: Vec<String>,
+    shapes: Vec<String>,
+}
+
+/// Build an architecture from a checkpoint. `ignored` names tensors that may be left over: exact names, or beginnings that end in
+/// `*` (`decoder_*`). Fails with every missing, unexpected and misshapen tensor named.
+pub fn load<T>(
+    checkpoint: Checkpoint,
+    device: &Device,
+    dtype: DType,
+    ignored: &[&str],
+    build: impl FnOnce(&Weights) -> Result<T, LoadError>,
+) -> Result<T, LoadError> {
+    let weights = Weights::new(Source::Checkpoint(checkpoint), device, dtype);
+    let built = build(&weights)?;
+    weights.settle(ignored)?;
+    Ok(built)
+}
+
+/// Build an architecture with weights drawn from `seed`: each tensor depends on the seed and its own name alone, and is the same on
+/// every machine.
+pub fn random<T>(
+    seed: u64,
+    device: &Device,
+    dtype: DType,
+    build: impl FnOnce(&Weights) -> Result<T, LoadError>,
+) -> Result<T, LoadError> {
+    build(&Weights::new(Source::Random(seed), device, dtype))
+}
+
+impl Weights {
+    fn new(source: Source, device: &Device, dtype: DType) -> Self {
+        Self {
+            shared: Rc::new(Shared {
+                source,
+                device: device.clone(),
+                dtype,
+                claims: RefCell::default(),
+            }),
+            prefix: String::new(),
+        }
+    }
+
+    /// One level down: names are looked for behind `part` and a dot.
+    #[must_use]
+    pub fn at(&self, part: impl Display) -> Self {
+        Self {
+            shared: Rc::clone(&self.shared),
+            prefix: format!("{}{part}.", self.prefix),
+        }
+    }
+
+    /// The device tensors go to.
+    pub fn device(&self) -> &Device {
+        &self.shared.device
+    }
+
+    /// The type values get.
+    pub fn dtype(&self) -> DType {
+        self.shared.dtype
+    }
+
+    /// Whether weights are drawn.
+    pub fn is_random(&self) -> bool {
+        matches!(self.shared.source, Source::Random(_))
+    }
+
+    /// The shape that the checkpoint has for a name; `None` where it has none, or weights are drawn.
+    pub fn shape_of(&self, name: &str) -> Option<Vec<usize>> {
+        match &self.shared.source {
+            Source::Checkpoint(checkpoint) => {
+                let tensor = checkpoint.get(&format!("{}{name}", self.prefix))?;
+                Some(tensor.shape().to_vec())
+            }
+            Source::Random(_) => None,
+        }
+    }
+
+    /// Claim a tensor. Where the checkpoint lacks it or has another shape, zeros stand in so that the rest can be looked at too, and
+    /// [`load`] fails in the end.
+    pub fn get(&self, name: &str, shape: &[usize], init: Init) -> Result<Tensor, LoadError> {
+        self.get_as(name, shape, init, self.shared.dtype)
+    }
+
+    /// Claim a tensor in a type of its own.
+    pub fn get_as(
+        &self,
+        name: &str,
+        shape: &[usize],
+        init: Init,
+        dtype: DType,
+    ) -> Result<Tensor, LoadError> {
+        let name = format!("{}{name}", self.prefix);
+        let device = &self.shared.device;
+        let mut claims = self.shared.claims.borrow_mut();
+        claims.taken.insert(name.clone());
+        let checkpoint = match &self.shared.source {
+            Source::Random(seed) => {
+                return Ok(draw::tensor(*seed, &name, shape, init, device, dtype)?);
+            }
+            Source::Checkpoint(checkpoint) => checkpoint,
+        };
+        let stand_in = || Tensor::zeros(shape, dtype, device);
+        let Some(raw) = checkpoint.get(&name) else {
+            claims.missing.push(name);
+            return Ok(stand_in()?);
+        };
+        if raw.shape() != shape {
+            claims.shapes.push(format!(
+                "shape of `{name}`: expected {shape:?}, found {:?}",
+                raw.shape()
+            ));
+            return Ok(stand_in()?);
+        }
+        if !raw.kind().is_float() {
+            claims.shapes.push(format!(
+                "values of `{name}`: expected floats, found {:?}",
+                raw.kind()
+            ));
+            return Ok(stand_in()?);
+        }
+        raw.to_tensor(device, dtype)
+            .map_err(|error| LoadError::Tensor {
+                name,
+                reason: error.to_string(),
+            })
+    }
+
+    fn settle(&self, ignored: &[&str]) -> Result<(), LoadError> {
+        let Source::Checkpoint(checkpoint) = &self.shared.source else {
+            return Ok(());
+        };
+        let claims = self.shared.claims.borrow();
+        let is_ignored = |name: &str| {
+            ignored
+                .iter()
+                .any(|pattern| match pattern.strip_suffix('*') {
+                    Some(start) => name.starts_with(start),
+                    None => name == *pattern,
+                })
+        };
+        let unexpected: Vec<String> = checkpoint
+            .names()
+            .filter(|name| !claims.taken.contains(*name) && !is_ignored(name))
+            .map(str::to_owned)
+            .collect();
+        if claims.missing.is_empty() && claims.shapes.is_empty() && unexpected.is_empty() {
+            return Ok(());
+        }
+        Err(LoadError::Mismatch {
+            missing: claims.missing.clone(),
+            unexpected,
+            shapes: claims.shapes.clone(),
+            wanted: claims.taken.len(),
+        })
+    }
+}
