@@ -371,3 +371,66 @@ fn damaged_tables_are_named() {
         text(&out.stderr)
     );
 }
+
+#[test]
+fn a_model_with_random_weights_is_a_control_of_its_own() {
+    let place = Place::new();
+    let data = place.dataset(12, 96);
+    let eval = |more: &[&str]| {
+        let all = [
+            &[
+                "--model",
+                "facebook/dinov2-large",
+                "--set",
+                "size=tiny",
+                "--tasks",
+                "binary_dr",
+            ],
+            more,
+        ]
+        .concat();
+        place.run(&eval_on(&built().vit, &data, &all))
+    };
+    let out = eval(&["--weights", "random:3", "--out", "control"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(
+        text(&out.stdout).contains("random weights, seed 3"),
+        "{}",
+        text(&out.stdout)
+    );
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(place.path("control/report.json")).expect("stored"))
+            .expect("JSON");
+    let model = &report["cells"][0]["cell"]["model"];
+    assert_eq!(model, "facebook/dinov2-large+random-3");
+    // Nor does the benchmark's grid count it, or any other model that is not in it.
+    let grid = json(
+        &place,
+        &[&["report", "control", "control", "--json"], &FEW[..]].concat(),
+    );
+    let benchmark = grid["summary"]["coverage"]
+        .as_array()
+        .expect("coverage")
+        .iter()
+        .find(|c| c["track"] == "corrected" && c["against"] == "benchmark")
+        .expect("there")
+        .clone();
+    assert_eq!(
+        (&benchmark["expected"], &benchmark["counts"]["present"]),
+        (&476.into(), &Value::Null)
+    );
+    place.good(&["verify", "control"]);
+    assert_eq!(eval(&["--weights", "random:x"]).status.code(), Some(2));
+    assert_eq!(
+        eval(&["--weights", "random:3", "--set", "weights=random:4"])
+            .status
+            .code(),
+        Some(2)
+    );
+    let missing = eval(&[]);
+    assert!(
+        text(&missing.stderr).contains("model.safetensors"),
+        "{}",
+        text(&missing.stderr)
+    );
+}

@@ -21,6 +21,8 @@ pub(crate) struct Built {
     pub(crate) handcrafted: PathBuf,
     /// `libhostile.so`.
     pub(crate) hostile: PathBuf,
+    /// `libvit.so`.
+    pub(crate) vit: PathBuf,
     _plugins: TempDir,
 }
 
@@ -39,6 +41,8 @@ pub(crate) fn built() -> &'static Built {
             "handcrafted",
             "-p",
             "hostile",
+            "-p",
+            "vit",
         ]);
         let folder = profile_folder();
         if folder.ends_with("release") {
@@ -61,9 +65,10 @@ pub(crate) fn built() -> &'static Built {
             host: folder.join("focus-host"),
             handcrafted: copy("libhandcrafted.so"),
             hostile: copy("libhostile.so"),
+            vit: copy("libvit.so"),
             _plugins: plugins,
         };
-        for plugin in [&built.handcrafted, &built.hostile] {
+        for plugin in [&built.handcrafted, &built.hostile, &built.vit] {
             let out = Command::new(&built.host)
                 .args(["plugin", "seal"])
                 .arg(plugin)

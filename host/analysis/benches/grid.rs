@@ -180,7 +180,7 @@ fn main() {
         .build_global()
         .expect("the pool is not built yet");
     let catalogue = Catalogue::embedded();
-    let expected = catalogue.expected(Track::AsPublished);
+    let expected = Catalogue::benchmark(Track::AsPublished);
     let named: Vec<String> = std::env::args()
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))

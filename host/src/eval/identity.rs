@@ -7,6 +7,7 @@ use super::pixels::spec_of;
 use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
 use crate::config::EvalConfig;
 use focus_models::ImageEncoder;
+use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
 use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -88,7 +89,7 @@ pub fn manifest(
     RunManifest {
         tool_version: env!("CARGO_PKG_VERSION").into(),
         models: vec![ModelIdentity {
-            id: facts.model.id.clone(),
+            id: cell_model(config, facts),
             plugin: Some(PluginIdentity {
                 name: facts.plugin.name.clone(),
                 version: facts.plugin.version.clone(),
@@ -105,6 +106,15 @@ pub fn manifest(
         permissions,
         synthetic: dataset.synthetic,
         options,
+    }
+}
+
+/// The model's name in cells. Random weights make it another model, which no table may take for the trained one.
+fn cell_model(config: &EvalConfig, facts: &Facts) -> String {
+    let id = &facts.model.id;
+    match config.settings.get(RANDOM_WEIGHTS) {
+        Some(drawn) => format!("{id}+{}", drawn.replace(':', "-")),
+        None => id.clone(),
     }
 }
 

@@ -97,7 +97,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         asked: &wanted.iter().map(|w| w.sample).collect::<BTreeSet<_>>(),
         embeddings: &Embeddings::read(&answers, &dataset.records)?,
         dataset: &facts.dataset.id,
-        model: &facts.model.id,
+        model: &manifest.models[0].id,
         device: &device,
     };
     let cells = cells::compute_cells(&inputs, &tasks, &methods, &mut |predictions| {

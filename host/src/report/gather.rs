@@ -105,7 +105,13 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
         });
     }
     let images = Images::read(&records, &answers)?;
-    notes.extend(facts.opened.notes.iter().map(|note| format!("Model: {note}")));
+    notes.extend(
+        facts
+            .opened
+            .notes
+            .iter()
+            .map(|note| format!("Model: {note}")),
+    );
     notes.extend(contamination(&facts));
     notes.extend(images.remarks());
     notes.extend(drift(run.path())?);

@@ -115,8 +115,7 @@ impl Coverage {
             found.insert(plain(&cell.cell, catalogue)?, state);
         }
         let expected = match against {
-            Expectation::Benchmark => catalogue
-                .expected(track)
+            Expectation::Benchmark => Catalogue::benchmark(track)
                 .into_iter()
                 .map(|cell| cell.cell)
                 .collect(),
