@@ -67,7 +67,12 @@ pub(crate) fn check(url: &Url) -> Result<()> {
         return Ok(());
     };
     Err(FetchError::Address {
-        address: shown(url),
+        // Without a host the text has no user part that could be told from the rest.
+        address: if url.has_host() {
+            shown(url)
+        } else {
+            "(withheld)".into()
+        },
         rule,
     })
 }
