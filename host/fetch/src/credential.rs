@@ -128,9 +128,11 @@ impl Login {
     }
 }
 
+type Variables = dyn Fn(&str) -> Option<OsString> + Send + Sync;
+
 /// Finds credentials. Looks only when asked.
 pub struct Keyring {
-    variable: Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>,
+    variable: Box<Variables>,
 }
 
 impl fmt::Debug for Keyring {
@@ -154,23 +156,21 @@ impl Keyring {
 
     /// Credentials of a service for an origin: from its variables, then `kaggle.json`, then netrc. `None`: there are none.
     pub fn login(&self, service: Service, origin: &Origin) -> Result<Option<Login>> {
-        let pair = match self.from_variables(service, origin)? {
-            None if service == Service::Kaggle && is_home(service, origin) => self.from_kaggle()?,
+        let pair = match self.in_variables(service, origin)? {
+            None if service == Service::Kaggle && is_home(service, origin) => {
+                self.in_kaggle_json()?
+            }
             found => found,
         };
         let pair = match pair {
-            None => self.from_netrc(origin)?,
+            None => self.in_netrc(origin)?,
             found => found,
         };
         pair.map(|(user, password)| Login::new(service, origin.clone(), user, password))
             .transpose()
     }
 
-    fn from_variables(
-        &self,
-        service: Service,
-        origin: &Origin,
-    ) -> Result<Option<(Secret, Secret)>> {
+    fn in_variables(&self, service: Service, origin: &Origin) -> Result<Option<(Secret, Secret)>> {
         let Some((user, password, _)) = service.variables() else {
             return Ok(None);
         };
@@ -210,7 +210,7 @@ impl Keyring {
             .map(Into::into)
     }
 
-    fn from_kaggle(&self) -> Result<Option<(Secret, Secret)>> {
+    fn in_kaggle_json(&self) -> Result<Option<(Secret, Secret)>> {
         #[derive(serde::Deserialize)]
         struct Token {
             username: String,
@@ -238,7 +238,7 @@ impl Keyring {
         Ok(None)
     }
 
-    fn from_netrc(&self, origin: &Origin) -> Result<Option<(Secret, Secret)>> {
+    fn in_netrc(&self, origin: &Origin) -> Result<Option<(Secret, Secret)>> {
         let named = self.path("NETRC");
         let Some(path) = named.or_else(|| Some(self.path("HOME")?.join(".netrc"))) else {
             return Ok(None);

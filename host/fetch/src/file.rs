@@ -178,7 +178,10 @@ impl Transfer<'_> {
             416 => return self.beyond(&answer),
             206 => {
                 let Some((start, total)) = range_of(&answer) else {
-                    return Err(self.protocol(&answer, "a part without a readable `Content-Range`"));
+                    return Err(protocol(
+                        &answer,
+                        "a part without a readable `Content-Range`",
+                    ));
                 };
                 if start != have {
                     return self.restart("the server sent another part than asked for");
@@ -237,7 +240,10 @@ impl Transfer<'_> {
         }
         let chunked = answer.headers.contains_key("transfer-encoding");
         if total.is_none() && proof(self.job) == Proof::Transfer && !chunked {
-            return Err(self.protocol(answer, "neither length nor checksum, so its end is unknown"));
+            return Err(protocol(
+                answer,
+                "neither length nor checksum, so its end is unknown",
+            ));
         }
         let left = total
             .or(self.job.size)
@@ -384,12 +390,12 @@ impl Transfer<'_> {
             found,
         }
     }
+}
 
-    fn protocol(&self, answer: &Answer, what: &str) -> FetchError {
-        FetchError::Protocol {
-            address: address::shown(&answer.url),
-            what: what.into(),
-        }
+fn protocol(answer: &Answer, what: &str) -> FetchError {
+    FetchError::Protocol {
+        address: address::shown(&answer.url),
+        what: what.into(),
     }
 }
 

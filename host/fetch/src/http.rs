@@ -9,7 +9,7 @@ use crate::{
     machine::Machine,
     retry::{Pauses, retry_after},
 };
-use std::{io::Read as _, sync::Arc};
+use std::{io::Read as _, path::Path, sync::Arc};
 use ureq::{
     Agent, BodyReader,
     http::HeaderMap,
@@ -240,8 +240,10 @@ fn judge(answer: Answer, ask: &Ask<'_>, with_login: bool, machine: &dyn Machine)
     let is_page = answer
         .header("content-type")
         .is_some_and(|t| t.trim().to_ascii_lowercase().starts_with("text/html"));
-    let path = ask.url.path().to_ascii_lowercase();
-    if is_page && !path.ends_with(".html") && !path.ends_with(".htm") {
+    let wanted = Path::new(ask.url.path())
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("html") || e.eq_ignore_ascii_case("htm"));
+    if is_page && !wanted {
         return Err(FetchError::WebPage {
             address,
             advice: ask.advice.map(Into::into),

@@ -126,16 +126,16 @@ mod tests {
             .map(|(l, p)| (l.reveal().to_owned(), p.reveal().to_owned()))
     }
 
-    fn both(login: &str, password: &str) -> Option<(String, String)> {
-        Some((login.into(), password.into()))
+    fn both(login: &str, password: &str) -> (String, String) {
+        (login.into(), password.into())
     }
 
     #[test]
     fn entries_in_the_shapes_met() {
         let text = "# mine\nmachine a.org\n  login ann\n  password #x\"y\nmachine b.org login bo password \"two \\\" words\" # end\ndefault login any password d\n";
-        assert_eq!(pair(text, "a.org"), both("ann", "#x\"y"));
-        assert_eq!(pair(text, "B.ORG"), both("bo", "two \" words"));
-        assert_eq!(pair(text, "c.org"), both("any", "d"));
+        assert_eq!(pair(text, "a.org"), Some(both("ann", "#x\"y")));
+        assert_eq!(pair(text, "B.ORG"), Some(both("bo", "two \" words")));
+        assert_eq!(pair(text, "c.org"), Some(both("any", "d")));
         assert_eq!(pair("machine a.org login x password y", "xa.org"), None);
         assert_eq!(pair("", "a.org"), None);
     }

@@ -4,7 +4,9 @@ use crate::{
     server::{Server, file, whole},
     support::{Bench, body, limits, md5_hex, sha256},
 };
-use focus_fetch::{FetchError, Keyring, Limits, Registry, Summary, fetch_dataset, list_files};
+use focus_fetch::{
+    FetchError, Keyring, Limits, Registry, Summary, fetch_dataset, fetch_file, list_files,
+};
 use std::ffi::OsString;
 
 /// A registry whose services are all at one address, and one dataset `x`.
@@ -51,7 +53,7 @@ fn physionet_by_its_sums() {
         let sum = |bytes: &[u8]| sha256(bytes).hex().to_owned();
         match &*r.path {
             "/files/proj/1.0.1/SHA256SUMS.txt" if r.number == 0 => {
-                whole(s, "502 Bad Gateway", &[], b"")
+                whole(s, "502 Bad Gateway", &[], b"");
             }
             "/files/proj/1.0.1/SHA256SUMS.txt" => {
                 let text = format!(
@@ -174,15 +176,23 @@ fn figshare_by_its_pages() {
         }
     });
     let bench = Bench::new();
-    let registry = registry(
-        &bench,
-        &server.base,
-        "{ kind = \"figshare\", article = 7 }",
-        "open",
-    );
-    let summary = fetch(&bench, &registry, &keyring()).expect("fetches");
-    assert!(summary.is_complete());
-    assert_eq!(summary.files.len(), 1001);
+    let source = "{ kind = \"figshare\", article = 7 }";
+    let registry = registry(&bench, &server.base, source, "open");
+    let dataset = registry.get("x").expect("known");
+    let bases = registry.bases();
+    let plan = list_files(
+        &bench.context(),
+        dataset,
+        bases,
+        &keyring(),
+        bench.dir.path(),
+    )
+    .expect("lists");
+    assert_eq!((plan.files.len(), plan.bytes()), (1001, Some(9009)));
+    let last = &plan.files[1000];
+    assert_eq!(last.name, "f1000.zip");
+    fetch_file(&bench.context(), &bench.folder(), last).expect("fetches");
+    assert_eq!(bench.read("f1000.zip"), body(9));
 }
 
 #[test]

@@ -169,6 +169,17 @@ fn nonsense_is_an_error_and_not_a_file() {
     }
 }
 
+/// The disk fills up with the first bytes.
+struct Filling<'a>(&'a Bench);
+impl focus_fetch::Progress for Filling<'_> {
+    fn event(&self, event: &focus_fetch::Event<'_>) {
+        if matches!(event, focus_fetch::Event::Received { .. }) {
+            self.0.machine.free.store(10, Ordering::Relaxed);
+        }
+        focus_fetch::Progress::event(&self.0.ear, event);
+    }
+}
+
 #[test]
 fn space_is_looked_at_before_and_while_writing() {
     let len = 40 << 20;
@@ -202,15 +213,6 @@ fn space_is_looked_at_before_and_while_writing() {
     );
     assert_eq!(bench.heard("Received"), 0);
     // Of unknown size: starts, and stops at the first look after the disk has filled up.
-    struct Filling<'a>(&'a Bench);
-    impl focus_fetch::Progress for Filling<'_> {
-        fn event(&self, event: &focus_fetch::Event<'_>) {
-            if matches!(event, focus_fetch::Event::Received { .. }) {
-                self.0.machine.free.store(10, Ordering::Relaxed);
-            }
-            focus_fetch::Progress::event(&self.0.ear, event);
-        }
-    }
     let filling = Filling(&bench);
     let context = focus_fetch::Context {
         progress: &filling,
