@@ -69,7 +69,7 @@ impl Summary {
 
 /// Fetch files into the folder. `Err` only if nothing was begun: bad or colliding names, or less space than the list needs.
 pub fn fetch_all(context: &Context<'_>, folder: &Folder, jobs: &[FileJob]) -> Result<Summary> {
-    check_names(jobs)?;
+    check_names(jobs.iter().map(|j| j.name.as_str()))?;
     check_space(context, folder, jobs)?;
     let sizes: Option<Vec<u64>> = jobs.iter().map(|j| j.size).collect();
     context.progress.event(&Event::Planned {
@@ -146,20 +146,18 @@ fn host(job: &FileJob) -> &str {
     job.url.host_str().unwrap_or_default()
 }
 
-/// No name twice, and no name that is a folder of another.
-fn check_names(jobs: &[FileJob]) -> Result<()> {
+/// Safe names, none twice, and none that is a folder of another.
+pub(crate) fn check_names<'a>(list: impl Iterator<Item = &'a str> + Clone) -> Result<()> {
     let mut names = BTreeSet::new();
-    for job in jobs {
-        check_name(&job.name)?;
-        if !names.insert(job.name.as_str()) {
-            return Err(FetchError::NameTwice {
-                name: quoted(&job.name),
-            });
+    for name in list.clone() {
+        check_name(name)?;
+        if !names.insert(name) {
+            return Err(FetchError::NameTwice { name: quoted(name) });
         }
     }
-    for job in jobs {
-        let folders = job.name.match_indices('/').map(|(i, _)| &job.name[..i]);
-        if let Some(name) = folders.into_iter().find(|f| names.contains(f)) {
+    for name in list {
+        let mut folders = name.match_indices('/').map(|(i, _)| &name[..i]);
+        if let Some(name) = folders.find(|f| names.contains(f)) {
             return Err(FetchError::NameTwice { name: quoted(name) });
         }
     }

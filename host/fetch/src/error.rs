@@ -280,6 +280,14 @@ pub enum FetchError {
         /// What is wrong.
         what: String,
     },
+    /// An archive is damaged, or holds what must not be unpacked.
+    #[error("Could not unpack `{}`: {what}", path.display())]
+    Archive {
+        /// The archive.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
     /// A registry file is malformed.
     #[error("Registry `{}` is malformed: {what}", file.display())]
     Registry {
@@ -364,6 +372,9 @@ impl FetchError {
                 })
             }
             Self::Unprotected { .. } => Some("Use an https address in the registry".into()),
+            Self::Archive { .. } => Some(
+                "Unpack it with another program, after a look at what is in it (`unzip -l`)".into(),
+            ),
             Self::ByHand { steps, .. } => Some(steps.clone()),
             Self::Cancelled => Some("Run the command again to continue".into()),
             _ => None,

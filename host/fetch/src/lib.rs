@@ -7,6 +7,7 @@
 //! | `batch` | many files: parallel, polite per host, summed up |
 //! | `file` | one file: resume, retry, verify, rename |
 //! | `http` | one request: redirects, time limits, who may see credentials |
+//! | `archive` | zip archives, unpacked with care |
 //! | `credential` | secrets from the environment, netrc and `kaggle.json` |
 //! | `folder` | names that stay inside the target folder, and no link that leads out of it |
 //! | `machine` | clock, sleep, chance and free space, so that tests can replace them |
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod archive;
 mod batch;
 mod cancel;
 mod checksum;
@@ -34,6 +36,7 @@ mod retry;
 mod source;
 
 pub use address::Origin;
+pub use archive::{Unpacked, unpack_zip};
 pub use batch::{FileReport, Summary, fetch_all};
 pub use cancel::Cancel;
 pub use checksum::{Algorithm, Checksum};

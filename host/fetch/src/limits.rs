@@ -35,6 +35,10 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Free space left untouched on the target's file system, in bytes. 256 MiB.
     pub reserve_bytes: u64,
+    /// Most bytes that an archive may hold unpacked. 256 GiB.
+    pub archive_bytes: u64,
+    /// Most bytes unpacked for each byte packed, for archives of more than 64 MiB unpacked. 200.
+    pub archive_ratio: u64,
     /// Files in transfer at once. 4.
     pub parallel: usize,
     /// Files in transfer at once from one host. 2.
@@ -59,6 +63,8 @@ impl Default for Limits {
             listed_files: 2_000_000,
             file_bytes: 1 << 40,
             reserve_bytes: 256 << 20,
+            archive_bytes: 256 << 30,
+            archive_ratio: 200,
             parallel: 4,
             parallel_per_host: 2,
         }

@@ -227,7 +227,8 @@ impl<'a> Part<'a> {
     }
 }
 
-fn lock(folder: &Folder, name: &str) -> Result<File> {
+/// Open `NAME.part` for this process alone.
+pub(crate) fn lock(folder: &Folder, name: &str) -> Result<File> {
     let part = format!("{name}{PART}");
     loop {
         let file = folder.write(&part)?;

@@ -57,6 +57,13 @@ pub enum Event<'a> {
         /// How it got there.
         outcome: &'a Outcome,
     },
+    /// A file came out of an archive.
+    Unpacked {
+        /// Name below the target folder.
+        name: &'a str,
+        /// Its bytes.
+        bytes: u64,
+    },
     /// A file failed for good.
     Failed {
         /// Name below the target folder.

@@ -1,5 +1,6 @@
 //! Downloads from a server that misbehaves in every way a test can think of. Everything stays on this computer.
 
+mod archive;
 mod batch;
 mod folder;
 mod redirect;
