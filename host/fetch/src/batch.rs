@@ -120,15 +120,24 @@ fn work(
             host: host(job),
             result: None,
         };
-        let result = match refused {
-            _ if context.cancel.is_cancelled() => Err(FetchError::Cancelled),
-            Some(status) => Err(FetchError::Refused {
+        let unasked = match refused {
+            _ if context.cancel.is_cancelled() => Some(FetchError::Cancelled),
+            Some(status) => Some(FetchError::Refused {
                 address: address::shown(&job.url),
                 status,
                 with_login: job.login.is_some(),
                 advice: job.advice.clone(),
             }),
-            None => fetch_file(context, folder, job),
+            None => None,
+        };
+        let result = if let Some(error) = unasked {
+            context.progress.event(&Event::Failed {
+                name: &job.name,
+                error: &error,
+            });
+            Err(error)
+        } else {
+            fetch_file(context, folder, job)
         };
         slot.result = Some(match &result {
             // A file that was there says nothing about the host.

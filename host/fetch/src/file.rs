@@ -206,7 +206,9 @@ impl Transfer<'_> {
             }
         };
         self.admit(&answer, total)?;
-        let validator = Validator::of(&answer).or_else(|| self.part.validator().cloned());
+        // What the note says holds for the rest of the same file only.
+        let noted = (answer.status == 206).then(|| self.part.validator().cloned());
+        let validator = Validator::of(&answer).or(noted.flatten());
         self.part.begin(validator, total)?;
         self.context.progress.event(&Event::Started {
             name: &self.job.name,

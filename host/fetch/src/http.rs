@@ -111,7 +111,7 @@ impl Client {
             if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
                 return judge(answer, ask, login.is_some(), machine);
             }
-            url = next(&url, &answer)?;
+            url = next(&url, answer.header("location"))?;
             tracing::debug!(to = %address::shown(&url), "redirected");
         }
         Err(FetchError::TooManyRedirects {
@@ -176,14 +176,12 @@ impl Client {
     }
 }
 
-fn next(from: &Url, answer: &Answer) -> Result<Url> {
+fn next(from: &Url, location: Option<&str>) -> Result<Url> {
     let protocol = |what: &str| FetchError::Protocol {
         address: address::shown(from),
         what: what.into(),
     };
-    let location = answer
-        .header("location")
-        .ok_or_else(|| protocol("a redirect without a readable `Location`"))?;
+    let location = location.ok_or_else(|| protocol("a redirect without a readable `Location`"))?;
     let to = from
         .join(location)
         .map_err(|_| protocol("a redirect to what is no address"))?;
@@ -304,4 +302,33 @@ fn is_tls(error: &std::io::Error) -> bool {
     error
         .get_ref()
         .is_some_and(|inner| inner.downcast_ref::<rustls::Error>().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(from: &str, location: &str) -> Result<String> {
+        next(&address::parse(from).expect("address"), Some(location)).map(Into::into)
+    }
+
+    #[test]
+    fn tls_is_not_given_up() {
+        let error = to("https://a.org/x", "http://a.org/y?key=s3cret").expect_err("refused");
+        assert!(matches!(error, FetchError::Downgrade { .. }), "{error}");
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+        assert_eq!(
+            to("https://a.org/x/y", "../z").expect("joins"),
+            "https://a.org/z"
+        );
+        // Relative to the scheme: TLS stays.
+        assert_eq!(
+            to("https://a.org/", "//b.org/").expect("joins"),
+            "https://b.org/"
+        );
+        assert_eq!(
+            to("http://a.org/", "https://b.org/").expect("joins"),
+            "https://b.org/"
+        );
+    }
 }

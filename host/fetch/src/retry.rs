@@ -151,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_the_hosts_and_only_grows() {
+        let second = Duration::from_secs;
+        let pauses = Pauses::default();
+        pauses.set("a.org", second(9));
+        pauses.set("a.org", second(5));
+        assert_eq!(pauses.left("a.org", second(2)), second(7));
+        assert_eq!(pauses.left("a.org", second(10)), second(0));
+        assert_eq!(pauses.left("b.org", second(2)), second(0));
+    }
+
+    #[test]
     fn retry_after_in_both_forms() {
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").expect("date");
         let after = |text| retry_after(text, now);

@@ -175,3 +175,16 @@ fn linked(list: &Url, link: &str) -> Result<Url> {
     }
     Ok(url)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_over_tls_names_no_file_without() {
+        let list = address::parse("https://a.org/list").expect("address");
+        assert!(linked(&list, "https://b.org/f").is_ok());
+        let error = linked(&list, "http://b.org/f").expect_err("refused");
+        assert!(matches!(error, FetchError::Downgrade { .. }), "{error}");
+    }
+}

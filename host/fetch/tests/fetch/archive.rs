@@ -64,7 +64,7 @@ fn files_come_out_and_a_second_run_leaves_them() {
         std::fs::remove_file(bench.path("set/deep/m.bmp")).expect("removes");
         let second = unpack(&bench, &pack(files, options)).expect("unpacks");
         assert_eq!((second.written, second.present), (1, 2));
-        std::fs::write(bench.path("set/a b.jpg"), body(100_001)[1..].to_vec()).expect("writes");
+        std::fs::write(bench.path("set/a b.jpg"), &body(100_001)[1..]).expect("writes");
         let error = unpack(&bench, &pack(files, options)).expect_err("differs");
         assert!(
             matches!(error, FetchError::ExistingDiffers { .. }),

@@ -4,10 +4,14 @@ use crate::{
     server::{Server, file, whole},
     support::{Bench, body, checked, job, limits},
 };
-use focus_fetch::{FetchError, FileJob, Limits, fetch_all};
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use focus_fetch::{Cancel, Context, FetchError, FileJob, Limits, Machine, fetch_all};
+use std::{
+    os::fd::BorrowedFd,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
 };
 
 fn jobs(server: &Server, count: usize) -> Vec<FileJob> {
@@ -165,6 +169,30 @@ fn cancelling_ends_all_and_loses_nothing() {
 
 #[test]
 fn a_wait_that_one_file_was_told_holds_for_the_host() {
+    // A machine that does not sleep at all: the pause is still there when the next file comes.
+    #[derive(Debug)]
+    struct Sleepless(std::sync::Mutex<Vec<u64>>, Cancel);
+    impl Machine for Sleepless {
+        fn now(&self) -> SystemTime {
+            SystemTime::UNIX_EPOCH
+        }
+        fn uptime(&self) -> Duration {
+            Duration::ZERO
+        }
+        fn sleep(&self, time: Duration, _: &Cancel) {
+            let mut slept = self.0.lock().expect("list");
+            slept.push(time.as_secs());
+            if slept.len() == 3 {
+                self.1.cancel();
+            }
+        }
+        fn jitter(&self) -> f64 {
+            1.0
+        }
+        fn free_bytes(&self, _: BorrowedFd<'_>) -> std::io::Result<u64> {
+            Ok(1 << 40)
+        }
+    }
     let server = Server::start(|r, s| {
         if r.number == 0 {
             whole(s, "429 Too Many", &[("Retry-After", "9")], b"");
@@ -176,7 +204,14 @@ fn a_wait_that_one_file_was_told_holds_for_the_host() {
         parallel: 1,
         ..limits()
     });
-    let summary = fetch_all(&bench.context(), &bench.folder(), &jobs(&server, 2)).expect("runs");
-    assert!(summary.is_complete());
-    assert_eq!(bench.slept(), [9000]);
+    let machine = Sleepless(std::sync::Mutex::default(), bench.cancel.clone());
+    let context = Context {
+        machine: &machine,
+        ..bench.context()
+    };
+    let summary = fetch_all(&context, &bench.folder(), &jobs(&server, 2)).expect("runs");
+    // Back-off of the first file, its pause, and the pause again before the second file.
+    assert_eq!(*machine.0.lock().expect("list"), [9, 9, 9]);
+    assert_eq!(server.seen().len(), 2);
+    assert_eq!((summary.fetched(), summary.failed().count()), (1, 1));
 }

@@ -2,6 +2,7 @@
 
 mod archive;
 mod batch;
+mod documents;
 mod folder;
 mod redirect;
 mod refusal;

@@ -5,6 +5,7 @@ use crate::{
     support::{Bench, body, checked, job},
 };
 use focus_fetch::{FetchError, FileJob};
+use std::io::Write as _;
 
 fn always(status: &'static str, headers: &'static [(&'static str, &'static str)]) -> Server {
     Server::start(move |_, s| whole(s, status, headers, b"no"))
@@ -128,4 +129,21 @@ fn a_login_page_is_not_a_file() {
     assert!(matches!(error, FetchError::WebPage { .. }), "{error}");
     assert!(error.to_string().contains("/login"), "{error}");
     assert!(!bench.path("a.bin").exists());
+}
+
+#[test]
+fn a_server_without_tls_is_not_tried_again() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://{}/a", listener.local_addr().expect("bound"));
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    });
+    let bench = Bench::new();
+    let error = bench.fetch(&job(&url)).expect_err("no TLS");
+    assert!(matches!(error, FetchError::Tls { .. }), "{error:?}");
+    assert!(error.hint().expect("advice").contains("SSL_CERT_FILE"));
+    assert_eq!(bench.slept(), [0; 0]);
 }

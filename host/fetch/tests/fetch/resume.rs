@@ -347,3 +347,28 @@ fn a_byte_at_a_time_ends() {
         "kept for another day"
     );
 }
+
+#[test]
+fn an_old_note_does_not_vouch_for_new_bytes() {
+    // The note is of a file that had a tag; the server now gives none, and breaks off.
+    let server = Server::start(|r, s| {
+        let length = LEN.to_string();
+        let cut = if r.number == 0 { 100_000 } else { LEN };
+        answer(
+            s,
+            "200 OK",
+            &[("Content-Length", &length)],
+            &body(LEN)[..cut],
+        );
+    });
+    let bench = Bench::new();
+    let note = format!(
+        r#"{{"version":1,"address":"{}","checksums":[],"validator":{{"etag":"\"old\""}},"total":{LEN}}}"#,
+        server.url("/a")
+    );
+    std::fs::write(bench.path("a.bin.part"), b"").expect("writes");
+    std::fs::write(bench.path("a.bin.part.json"), note).expect("writes");
+    bench.fetch(&job(&server.url("/a"))).expect("fetches");
+    assert_eq!(bench.read("a.bin"), body(LEN));
+    assert_eq!(server.seen()[1].header("if-range"), None);
+}
