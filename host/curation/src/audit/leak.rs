@@ -122,12 +122,12 @@ mod tests {
     use super::*;
 
     fn found(names: impl Fn(usize, bool) -> String) -> Vec<super::super::Finding> {
-        let rows = (0..200).map(|i| {
+        let rows = (0..200usize).map(|i| {
             let label = i % 3 == 0;
             Record {
                 dataset: "d".into(),
-                id: format!("{:032x}", u128::from(i) * 0x9e37_79b9_7f4a_7c15),
-                path: Some(names(i as usize, label)),
+                id: format!("{:032x}", (i as u128) * 0x9e37_79b9_7f4a_7c15_9e37_79b9),
+                path: Some(names(i, label)),
                 labels: BTreeMap::from([("glaucoma".into(), label)]),
                 ..Record::default()
             }

@@ -98,6 +98,19 @@ pub fn read_published(file: &Path) -> Result<PublishedFile> {
     parse_published(file, &fs::read(file).map_err(fault)?)
 }
 
+/// Where a row's text begins. The reader places a row after the carriage return, before the line feed, of the row above, and its line with it.
+fn row_start(body: &[u8], position: &csv::Position) -> usize {
+    let mut start = (position.byte() as usize).min(body.len());
+    while body.get(start).is_some_and(|byte| matches!(byte, b'\r' | b'\n')) {
+        start += 1;
+    }
+    start
+}
+
+fn newlines(body: &[u8], from: usize, to: usize) -> u64 {
+    body[from..to].iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
 /// The same from bytes; `file` is named in errors.
 pub fn parse_published(file: &Path, bytes: &[u8]) -> Result<PublishedFile> {
     let digest = format!("blake3:{}", blake3::hash(bytes).to_hex());
@@ -107,7 +120,9 @@ pub fn parse_published(file: &Path, bytes: &[u8]) -> Result<PublishedFile> {
         .from_reader(body);
     let broken = |error: csv::Error| CurationError::SplitRow {
         file: file.into(),
-        line: error.position().map_or(1, csv::Position::line),
+        line: error
+            .position()
+            .map_or(1, |position| 1 + newlines(body, 0, row_start(body, position))),
         rule: "every row must be UTF-8 text with as many fields as the header",
         found: error.to_string(),
     };
@@ -145,14 +160,19 @@ pub fn parse_published(file: &Path, bytes: &[u8]) -> Result<PublishedFile> {
         .filter_map(|(column, task)| Some((place(column)?, *task)))
         .collect();
 
+    let (mut line, mut counted) = (1, 0);
     let mut dataset: Option<String> = None;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(broken)?;
+        if let Some(position) = record.position() {
+            let start = row_start(body, position);
+            line += newlines(body, counted, start);
+            counted = start;
+        }
         if record.iter().all(str::is_empty) {
             continue;
         }
-        let line = record.position().map_or(0, csv::Position::line);
         let rule = |rule, found: &str| CurationError::SplitRow {
             file: file.into(),
             line,

@@ -1,10 +1,10 @@
 //! A split of our own: seeded, whole patients, stratified on the labels of all tasks together. Knows no file.
 //!
 //! The rule. A group is all photographs of a patient, or one photograph where there is no patient key. A group has features, each with a count of its
-//! photographs: all; each task with each of positive, negative and unknown; and its kind, which is the text of its label counts. The total of a feature is
-//! its count over all groups, its target in a split that total times the split's share. Groups are placed one after the other, those of the rarest kind
-//! first (photographs of the kind, then the kind's text), within a kind by the BLAKE3 hash of seed, dataset and group key. A group goes to the split where
-//! the sum over its features of `((held + count - target)^2 - (held - target)^2) / total` is least, which is the split that lacks it most; ties go to train,
+//! photographs: all; each task with each of positive, negative and unknown; and its kind, which is the text of its label counts. Groups are placed one after
+//! the other, those of the rarest kind first (photographs of the kind, then the kind's text), within a kind by the BLAKE3 hash of seed, dataset and group
+//! key. With `count` the group's count of a feature, `held` what a split holds of it and `target` the split's share of what all splits hold with the group, it
+//! goes to the split where the sum over its features of `(held + count - target)^2 - (held - target)^2` is least: the one that lacks it most. Ties go to train,
 //! then validation, then test. Nothing depends on the order of the records.
 
 use std::collections::BTreeMap;
@@ -144,20 +144,16 @@ pub(super) fn draw(
         let kind = kinds.entry(group.kind.clone()).or_insert((next, 0));
         kind.1 += group.members.len() as u32;
     }
-    let mut totals = vec![0u32; plain + kinds.len()];
     for group in &mut groups {
         let kind = kinds[&group.kind].0;
         group.features.push((kind, group.members.len() as u32));
-        for &(feature, count) in &group.features {
-            totals[feature] += count;
-        }
     }
     groups.sort_by(|a, b| {
         let rarity = |group: &Group| kinds[&group.kind].1;
         (rarity(a), &a.kind, a.order).cmp(&(rarity(b), &b.kind, b.order))
     });
     let wanted = Split::ALL.map(|split| (split, options.share(split)));
-    let mut held = vec![[0u32; 3]; totals.len()];
+    let mut held = vec![[0u32; 3]; plain + kinds.len()];
     let mut splits = vec![None; records.rows.len()];
     for group in &groups {
         let mut best: Option<(f64, usize)> = None;
@@ -169,8 +165,9 @@ pub(super) fn draw(
                 .features
                 .iter()
                 .map(|&(feature, count)| {
-                    let (count, total) = (f64::from(count), f64::from(totals[feature]));
-                    count * (2.0 * (f64::from(held[feature][s]) - share * total) + count) / total
+                    let placed = held[feature].iter().sum::<u32>() + count;
+                    let (count, target) = (f64::from(count), share * f64::from(placed));
+                    count * (2.0 * (f64::from(held[feature][s]) - target) + count)
                 })
                 .sum();
             if best.is_none_or(|(least, _)| cost < least) {
