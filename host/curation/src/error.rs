@@ -90,7 +90,9 @@ pub enum CurationError {
         example: String,
     },
     /// The source's split has a name that is not known.
-    #[error("Record `{id}` has an unknown source split: expected `train`, `validation` or `test`, found `{found}`")]
+    #[error(
+        "Record `{id}` has an unknown source split: expected `train`, `validation` or `test`, found `{found}`"
+    )]
     SourceSplit {
         /// The record.
         id: String,
@@ -98,13 +100,17 @@ pub enum CurationError {
         found: String,
     },
     /// The source offers no split.
-    #[error("Dataset `{dataset}` has no split of its source: expected one for some record, found none")]
+    #[error(
+        "Dataset `{dataset}` has no split of its source: expected one for some record, found none"
+    )]
     NoSourceSplit {
         /// The dataset.
         dataset: String,
     },
     /// Shares that make no split.
-    #[error("Shares of a split must lie in [0, 1], those of train and test above 0, and sum to 1: found train {train}, validation {validation}, test {test}")]
+    #[error(
+        "Shares of a split must lie in [0, 1], those of train and test above 0, and sum to 1: found train {train}, validation {validation}, test {test}"
+    )]
     Shares {
         /// Share of train.
         train: f64,

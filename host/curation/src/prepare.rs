@@ -170,7 +170,8 @@ fn one(job: &PrepareJob<'_>, i: usize) -> Result<PrepareOutcome, Fault> {
     if let Some(expected) = job.expected.get(i).copied().flatten()
         && expected != content_hash
     {
-        let message = format!("Content of the file differs: expected `{expected}`, found `{content_hash}`");
+        let message =
+            format!("Content of the file differs: expected `{expected}`, found `{content_hash}`");
         return Err(Fault::Image("changed", message));
     }
     let mut wanted: Vec<&PrepareSpec> = Vec::new();
@@ -185,13 +186,15 @@ fn one(job: &PrepareJob<'_>, i: usize) -> Result<PrepareOutcome, Fault> {
     // All sizes before the first is written: a picture that one size does not fit leaves none.
     let made = render(&bytes, &wanted, &job.limits)?;
     for (spec, (image, notes)) in wanted.iter().zip(&made) {
-        job.cache.put(&content_hash, spec, image, notes).map_err(|source| {
-            Fault::Machine(CurationError::Io {
-                action: "write",
-                path: job.cache.path_of(&content_hash, spec),
-                source,
-            })
-        })?;
+        job.cache
+            .put(&content_hash, spec, image, notes)
+            .map_err(|source| {
+                Fault::Machine(CurationError::Io {
+                    action: "write",
+                    path: job.cache.path_of(&content_hash, spec),
+                    source,
+                })
+            })?;
     }
     Ok(PrepareOutcome::Made {
         content_hash,
@@ -207,7 +210,10 @@ fn render(
 ) -> Result<Vec<(RgbImage, DecodeNotes)>, ImageError> {
     let exact = specs.iter().filter(|spec| spec.decode == Decode::Exact);
     if exact.count() < 2 {
-        return specs.iter().map(|spec| prepare(bytes, spec, limits)).collect();
+        return specs
+            .iter()
+            .map(|spec| prepare(bytes, spec, limits))
+            .collect();
     }
     let (image, notes) = decode(bytes, limits)?;
     let upright = pixmap(image);

@@ -200,9 +200,8 @@ impl Findings {
     }
 
     pub(super) fn sorted(mut self) -> Vec<Finding> {
-        self.0.sort_by(|a, b| {
-            (a.severity, a.kind, &a.detail).cmp(&(b.severity, b.kind, &b.detail))
-        });
+        self.0
+            .sort_by(|a, b| (a.severity, a.kind, &a.detail).cmp(&(b.severity, b.kind, &b.detail)));
         self.0
     }
 }

@@ -23,8 +23,13 @@ const FLAT: f64 = 0.05;
 
 /// How the small picture is made.
 pub(super) fn spec() -> PrepareSpec {
-    PrepareSpec::new(SIDE as u32, SIDE as u32, Geometry::Squash, ResizeFilter::Bilinear)
-        .with_decode(Decode::Fast)
+    PrepareSpec::new(
+        SIDE as u32,
+        SIDE as u32,
+        Geometry::Squash,
+        ResizeFilter::Bilinear,
+    )
+    .with_decode(Decode::Fast)
 }
 
 /// A picture's looks.
@@ -73,9 +78,10 @@ impl Fingerprint {
         let mut sorted = low;
         sorted.sort_by(f64::total_cmp);
         let median = f64::midpoint(sorted[31], sorted[32]);
-        let hash = low.iter().enumerate().fold(0, |hash, (i, value)| {
-            hash | u64::from(*value > median) << i
-        });
+        let hash = low
+            .iter()
+            .enumerate()
+            .fold(0, |hash, (i, value)| hash | u64::from(*value > median) << i);
         let mut values = [0.0; SHAPE];
         let places = (0..KEPT).flat_map(|v| (0..KEPT).map(move |u| (v, u)));
         let band = places.filter(|(v, u)| (5..20).contains(&(u + v)));
@@ -123,7 +129,10 @@ mod tests {
         let found = Fingerprint::of(&wave);
         assert_ne!(found.hash & 1 << (8 + 2), 0, "bit of v = 2, u = 3");
         let shape = found.shape.expect("structure");
-        let place = shape.iter().position(|value| *value > 0.99).expect("one value holds nearly all");
+        let place = shape
+            .iter()
+            .position(|value| *value > 0.99)
+            .expect("one value holds nearly all");
         // In row v = 2 the band starts at u = 3; rows 0 and 1 hold 15 values each.
         assert_eq!(place, 30);
     }
@@ -134,12 +143,18 @@ mod tests {
             assert_eq!(Fingerprint::of(&picture(|_, _| value)).shape, None);
         }
         // A lone bright half is a low frequency, but its edge is structure.
-        assert!(Fingerprint::of(&picture(|x, _| if x < 16 { 0 } else { 255 })).shape.is_some());
+        assert!(
+            Fingerprint::of(&picture(|x, _| if x < 16 { 0 } else { 255 }))
+                .shape
+                .is_some()
+        );
     }
 
     #[test]
     fn brightness_and_contrast_change_little_and_noise_differs() {
-        let noise = |seed: usize| move |x: usize, y: usize| ((x * 37 + y * 101 + (x * y + seed) % 17 * seed) % 128) as u8;
+        let noise = |seed: usize| {
+            move |x: usize, y: usize| ((x * 37 + y * 101 + (x * y + seed) % 17 * seed) % 128) as u8
+        };
         let a = Fingerprint::of(&picture(noise(5)));
         let brighter = Fingerprint::of(&picture(|x, y| noise(5)(x, y) + 40));
         let other = Fingerprint::of(&picture(noise(11)));

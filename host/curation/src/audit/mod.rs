@@ -25,8 +25,8 @@ pub use scan::Progress;
 
 use crate::splits::SplitAccount;
 use crate::{CurationError, Result};
-use fingerprint::Fingerprint;
 use finding::{FindingKind as K, Findings, Severity as S};
+use fingerprint::Fingerprint;
 use scan::{Failed, Seen};
 
 /// A size that a model takes.
@@ -140,7 +140,10 @@ pub fn audit(
     }
     let pool = pool(options.threads)?;
     let seen = pool.install(|| scan::scan(input.files, &options.limits, progress));
-    let sizes: Vec<Option<(u32, u32)>> = seen.iter().map(|s| s.as_ref().ok().map(|s| s.size)).collect();
+    let sizes: Vec<Option<(u32, u32)>> = seen
+        .iter()
+        .map(|s| s.as_ref().ok().map(|s| s.size))
+        .collect();
     let mut out = Findings::default();
     let images_failed = failures(records, &seen, &mut out);
     pool.install(|| duplicates(records, &seen, options, &mut out));
@@ -193,15 +196,36 @@ fn failures(
         // The message of a missing file is its path, which the record's name says without the machine's folders.
         let examples = failed.iter().map(|(i, f)| {
             let name = facts::name(&records.rows[*i]);
-            if *kind == "missing" { name } else { format!("{name}: {}", f.message) }
+            if *kind == "missing" {
+                name
+            } else {
+                format!("{name}: {}", f.message)
+            }
         });
         if *kind == "missing" {
-            out.add(K::ImageMissing, S::Error, failed.len(), "photographs that are not there", examples, "check the data folder; where the source lacks them too, leave the rows out");
+            out.add(
+                K::ImageMissing,
+                S::Error,
+                failed.len(),
+                "photographs that are not there",
+                examples,
+                "check the data folder; where the source lacks them too, leave the rows out",
+            );
         } else {
-            out.add(K::ImageUnreadable, S::Error, failed.len(), format!("photographs that cannot be used: {kind}"), examples, "fetch them again; where the source is damaged too, leave the rows out");
+            out.add(
+                K::ImageUnreadable,
+                S::Error,
+                failed.len(),
+                format!("photographs that cannot be used: {kind}"),
+                examples,
+                "fetch them again; where the source is damaged too, leave the rows out",
+            );
         }
     }
-    by_kind.into_iter().map(|(kind, failed)| (kind.to_owned(), failed.len() as u64)).collect()
+    by_kind
+        .into_iter()
+        .map(|(kind, failed)| (kind.to_owned(), failed.len() as u64))
+        .collect()
 }
 
 fn duplicates(
@@ -224,20 +248,43 @@ fn duplicates(
     let (groups, prints): (Vec<Vec<usize>>, Vec<&Fingerprint>) = by_content.into_iter().unzip();
     let of = |members: &[usize]| -> Vec<&Record> { members.iter().map(|&i| &rows[i]).collect() };
     let names = |members: &[&Record]| -> String {
-        members.iter().take(4).map(|r| facts::name(r)).collect::<Vec<_>>().join(" = ")
+        members
+            .iter()
+            .take(4)
+            .map(|r| facts::name(r))
+            .collect::<Vec<_>>()
+            .join(" = ")
     };
     let (mut across, mut within, mut two_labels) = (Vec::new(), Vec::new(), Vec::new());
     for group in groups.iter().filter(|group| group.len() > 1) {
         let members = of(group);
-        let list = if facts::in_two_splits(members.iter().copied()) { &mut across } else { &mut within };
+        let list = if facts::in_two_splits(members.iter().copied()) {
+            &mut across
+        } else {
+            &mut within
+        };
         list.push(names(&members));
         let tasks = facts::two_labels(members.iter().copied());
         if !tasks.is_empty() {
             two_labels.push(format!("{}: `{}`", names(&members), tasks.join("`, `")));
         }
     }
-    out.add(K::SameFileAcrossSplits, S::Error, across.len(), "files that stand in more than one split", across, "keep each photograph in one split");
-    out.add(K::SameFile, S::Warning, within.len(), "files that several records share, within a split or outside all", within, "count each photograph once");
+    out.add(
+        K::SameFileAcrossSplits,
+        S::Error,
+        across.len(),
+        "files that stand in more than one split",
+        across,
+        "keep each photograph in one split",
+    );
+    out.add(
+        K::SameFile,
+        S::Warning,
+        within.len(),
+        "files that several records share, within a split or outside all",
+        within,
+        "count each photograph once",
+    );
 
     let featureless: Vec<String> = groups
         .iter()
@@ -245,7 +292,14 @@ fn duplicates(
         .filter(|(_, print)| print.shape.is_none())
         .map(|(group, _)| facts::name(&rows[group[0]]))
         .collect();
-    out.add(K::Featureless, S::Warning, featureless.len(), "pictures without structure, which the search for near-duplicates leaves out", featureless, "look at them: black or blank pictures are failed exports");
+    out.add(
+        K::Featureless,
+        S::Warning,
+        featureless.len(),
+        "pictures without structure, which the search for near-duplicates leaves out",
+        featureless,
+        "look at them: black or blank pictures are failed exports",
+    );
 
     let search = near::Search {
         max_distance: options.max_distance,
@@ -269,10 +323,42 @@ fn duplicates(
         if !tasks.is_empty() {
             two_labels.push(format!("{shown}: `{}`", tasks.join("`, `")));
         }
-        if facts::in_two_splits(both()) { across.push(shown) } else { within.push(shown) }
+        if facts::in_two_splits(both()) {
+            across.push(shown);
+        } else {
+            within.push(shown);
+        }
     }
-    out.add(K::NearDuplicateAcrossSplits, S::Error, across.len(), "pairs of pictures that look the same, in two splits", across, "look at the pairs; keep each photograph in one split");
-    out.add(K::NearDuplicate, S::Warning, within.len(), "pairs of pictures that look the same, within a split or outside all", within, "look at the pairs; count each photograph once");
-    out.add(K::DuplicateWithTwoLabels, S::Error, two_labels.len(), "the same photograph with both labels of a task", two_labels, "find out which label is right, or leave both out");
-    out.add(K::NearSearchIncomplete, S::Warning, usize::from(!complete), "the search for near-duplicates stopped at its limit", [], "raise the limit, or lower the number of bits that may differ");
+    out.add(
+        K::NearDuplicateAcrossSplits,
+        S::Error,
+        across.len(),
+        "pairs of pictures that look the same, in two splits",
+        across,
+        "look at the pairs; keep each photograph in one split",
+    );
+    out.add(
+        K::NearDuplicate,
+        S::Warning,
+        within.len(),
+        "pairs of pictures that look the same, within a split or outside all",
+        within,
+        "look at the pairs; count each photograph once",
+    );
+    out.add(
+        K::DuplicateWithTwoLabels,
+        S::Error,
+        two_labels.len(),
+        "the same photograph with both labels of a task",
+        two_labels,
+        "find out which label is right, or leave both out",
+    );
+    out.add(
+        K::NearSearchIncomplete,
+        S::Warning,
+        usize::from(!complete),
+        "the search for near-duplicates stopped at its limit",
+        [],
+        "raise the limit, or lower the number of bits that may differ",
+    );
 }

@@ -36,7 +36,11 @@ fn bands(count: u32) -> Vec<(u32, u64)> {
     (0..count)
         .map(|k| {
             let (start, end) = (64 * k / count, 64 * (k + 1) / count);
-            let mask = if end - start == 64 { u64::MAX } else { (1 << (end - start)) - 1 };
+            let mask = if end - start == 64 {
+                u64::MAX
+            } else {
+                (1 << (end - start)) - 1
+            };
             (start, mask)
         })
         .collect()
@@ -47,14 +51,18 @@ pub(super) fn search(prints: &[&Fingerprint], search: &Search) -> (Vec<Pair>, bo
     let bands = bands(search.max_distance.min(31) + 1);
     let (spent, kept) = (AtomicU64::new(0), AtomicU64::new(0));
     let mut pairs = Vec::new();
-    let mut order: Vec<usize> = (0..prints.len()).filter(|&i| prints[i].shape.is_some()).collect();
+    let mut order: Vec<usize> = (0..prints.len())
+        .filter(|&i| prints[i].shape.is_some())
+        .collect();
     for (number, &(start, mask)) in bands.iter().enumerate() {
         let key = |i: usize| prints[i].hash >> start & mask;
         order.sort_unstable_by_key(|&i| (key(i), i));
         let buckets: Vec<&[usize]> = order.chunk_by(|&a, &b| key(a) == key(b)).collect();
         // By row of a bucket, so that one large bucket is shared among the threads.
         let rows = buckets.par_iter().flat_map(|bucket| {
-            (0..bucket.len()).into_par_iter().map(move |row| (*bucket, row))
+            (0..bucket.len())
+                .into_par_iter()
+                .map(move |row| (*bucket, row))
         });
         let found: Vec<Pair> = rows
             .flat_map_iter(|(bucket, row)| {
@@ -68,7 +76,9 @@ pub(super) fn search(prints: &[&Fingerprint], search: &Search) -> (Vec<Pair>, bo
                 rest.iter().filter_map(move |&b| {
                     let apart = prints[a].hash ^ prints[b].hash;
                     // A pair that shares an earlier band was met there.
-                    let met = earlier.iter().any(|(start, mask)| apart >> start & mask == 0);
+                    let met = earlier
+                        .iter()
+                        .any(|(start, mask)| apart >> start & mask == 0);
                     if met || apart.count_ones() > search.max_distance {
                         return None;
                     }
@@ -91,7 +101,8 @@ pub(super) fn search(prints: &[&Fingerprint], search: &Search) -> (Vec<Pair>, bo
         pairs.extend(found);
     }
     pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
-    let complete = spent.into_inner() <= search.max_comparisons && kept.into_inner() <= search.max_pairs;
+    let complete =
+        spent.into_inner() <= search.max_comparisons && kept.into_inner() <= search.max_pairs;
     (pairs, complete)
 }
 
@@ -111,7 +122,10 @@ mod tests {
     fn print(hash: u64, axis: usize) -> Fingerprint {
         let mut shape = Box::new([0.0; SHAPE]);
         shape[axis] = 1.0;
-        Fingerprint { hash, shape: Some(shape) }
+        Fingerprint {
+            hash,
+            shape: Some(shape),
+        }
     }
 
     proptest! {
@@ -139,13 +153,28 @@ mod tests {
     fn limits_are_kept_and_said() {
         let made: Vec<Fingerprint> = (0..100).map(|_| print(7, 0)).collect();
         let prints: Vec<&Fingerprint> = made.iter().collect();
-        let (pairs, complete) = search(&prints, &Search { max_pairs: 10, ..ALL });
+        let (pairs, complete) = search(
+            &prints,
+            &Search {
+                max_pairs: 10,
+                ..ALL
+            },
+        );
         assert_eq!((pairs.len(), complete), (10, false));
-        let (pairs, complete) = search(&prints, &Search { max_comparisons: 50, ..ALL });
+        let (pairs, complete) = search(
+            &prints,
+            &Search {
+                max_comparisons: 50,
+                ..ALL
+            },
+        );
         assert!(pairs.len() <= 50 && !complete);
         let (pairs, complete) = search(&prints, &ALL);
         assert_eq!((pairs.len(), complete), (4950, true));
-        let flat = Fingerprint { hash: 7, shape: None };
+        let flat = Fingerprint {
+            hash: 7,
+            shape: None,
+        };
         assert_eq!(search(&[&flat, &flat], &ALL), (Vec::new(), true));
     }
 }

@@ -52,7 +52,9 @@ pub fn prompt_findings(
         let mut shared: Option<BTreeSet<String>> = None;
         for text in &texts {
             let own: BTreeSet<String> = words(text).into_iter().collect();
-            shared = Some(shared.map_or(own.clone(), |shared| shared.intersection(&own).cloned().collect()));
+            shared = Some(shared.map_or(own.clone(), |shared| {
+                shared.intersection(&own).cloned().collect()
+            }));
         }
         let shared = shared.unwrap_or_default();
         if texts.len() > 1 {
@@ -60,13 +62,17 @@ pub fn prompt_findings(
         }
         let mut leaks = Vec::new();
         for prompt in &prompts {
-            let Some(sample) = prompt.sample else { continue };
+            let Some(sample) = prompt.sample else {
+                continue;
+            };
             let own = words(&prompt.text);
             let lower = prompt.text.to_lowercase();
             let holds = |value: &str| {
                 let value = words(value);
                 let varies = value.iter().any(|word| !shared.contains(word));
-                !value.is_empty() && varies && own.windows(value.len()).any(|window| window == value)
+                !value.is_empty()
+                    && varies
+                    && own.windows(value.len()).any(|window| window == value)
             };
             let told: Vec<String> = columns(sample)
                 .into_iter()
@@ -77,7 +83,14 @@ pub fn prompt_findings(
                 leaks.push(format!("sample {sample}: `{}`", told.join("`, `")));
             }
         }
-        out.add(K::PromptHoldsLabel, S::Error, leaks.len(), format!("prompts `{name}` that hold columns of their record"), leaks, "take every column of the label file out of the prompt");
+        out.add(
+            K::PromptHoldsLabel,
+            S::Error,
+            leaks.len(),
+            format!("prompts `{name}` that hold columns of their record"),
+            leaks,
+            "take every column of the label file out of the prompt",
+        );
     }
     out.sorted()
 }
@@ -87,7 +100,11 @@ mod tests {
     use super::*;
 
     fn prompts(text: impl Fn(u32) -> String) -> Vec<Prompt> {
-        let made = (0..4).map(|i| Prompt { name: "binary_dr".into(), sample: Some(i), text: text(i) });
+        let made = (0..4).map(|i| Prompt {
+            name: "binary_dr".into(),
+            sample: Some(i),
+            text: text(i),
+        });
         made.collect()
     }
 
@@ -102,7 +119,9 @@ mod tests {
 
     #[test]
     fn the_plain_question_is_clean() {
-        let plain = prompts(|_| "Does this eye show diabetic retinopathy? Respond with \"yes\" or \"no\". Diabetes: no answer needed 0 1".replace("Diabetes:", "Diabetes"));
+        let plain = prompts(|_| {
+            "Does this eye show diabetic retinopathy? Respond with \"yes\" or \"no\". Diabetes: no answer needed 0 1".replace("Diabetes:", "Diabetes")
+        });
         assert_eq!(prompt_findings(&plain, &columns), []);
     }
 

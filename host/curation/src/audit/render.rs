@@ -6,13 +6,23 @@ use super::finding::{AuditReport, Severity};
 
 /// Text of one line, safe for terminals: control characters become spaces.
 fn line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 fn summary(report: &AuditReport) -> String {
     let failed: u64 = report.images_failed.values().sum();
-    let kinds: Vec<String> = report.images_failed.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
-    let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
+    let kinds: Vec<String> = report
+        .images_failed
+        .iter()
+        .map(|(kind, n)| format!("{n} {kind}"))
+        .collect();
+    let kinds = if kinds.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", kinds.join(", "))
+    };
     format!(
         "{} records of {}; {} images read, {failed} not{kinds}; {} patient keys; {} errors, {} warnings, {} notes",
         report.records,
@@ -29,7 +39,14 @@ fn summary(report: &AuditReport) -> String {
 pub fn text(report: &AuditReport) -> String {
     let mut out = format!("{}\n", line(&summary(report)));
     for finding in &report.findings {
-        let _ = writeln!(out, "\n{}[{}]: {} {}", finding.severity.as_str(), finding.kind.as_str(), finding.count, line(&finding.detail));
+        let _ = writeln!(
+            out,
+            "\n{}[{}]: {} {}",
+            finding.severity.as_str(),
+            finding.kind.as_str(),
+            finding.count,
+            line(&finding.detail)
+        );
         for example in &finding.examples {
             let _ = writeln!(out, "  - {}", line(example));
         }
@@ -60,9 +77,17 @@ fn escape(text: &str) -> String {
 
 /// For a file.
 pub fn markdown(report: &AuditReport) -> String {
-    let mut out = format!("# Audit of {}\n\n{}.\n", escape(&report.datasets.join(", ")), escape(&summary(report)));
+    let mut out = format!(
+        "# Audit of {}\n\n{}.\n",
+        escape(&report.datasets.join(", ")),
+        escape(&summary(report))
+    );
     for severity in Severity::ALL {
-        let findings: Vec<_> = report.findings.iter().filter(|f| f.severity == severity).collect();
+        let findings: Vec<_> = report
+            .findings
+            .iter()
+            .filter(|f| f.severity == severity)
+            .collect();
         if findings.is_empty() {
             continue;
         }
@@ -71,17 +96,35 @@ pub fn markdown(report: &AuditReport) -> String {
             Severity::Warning => "Warnings",
             Severity::Note => "Notes",
         };
-        let _ = write!(out, "\n## {title}\n\n| finding | count | what | examples | advice |\n| --- | ---: | --- | --- | --- |\n");
+        let _ = write!(
+            out,
+            "\n## {title}\n\n| finding | count | what | examples | advice |\n| --- | ---: | --- | --- | --- |\n"
+        );
         for finding in findings {
             let examples: Vec<String> = finding.examples.iter().map(|e| escape(e)).collect();
-            let _ = writeln!(out, "| {} | {} | {} | {} | {} |", escape(finding.kind.as_str()), finding.count, escape(&finding.detail), examples.join("<br>"), escape(&finding.advice));
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} |",
+                escape(finding.kind.as_str()),
+                finding.count,
+                escape(&finding.detail),
+                examples.join("<br>"),
+                escape(&finding.advice)
+            );
         }
     }
     if !report.labels.is_empty() {
         out.push_str("\n## Labels\n\n| task | split | positive | negative | unknown |\n| --- | --- | ---: | ---: | ---: |\n");
         for (task, by_split) in &report.labels {
             for (split, n) in by_split {
-                let _ = writeln!(out, "| {} | {split} | {} | {} | {} |", escape(task), n.positive, n.negative, n.unknown);
+                let _ = writeln!(
+                    out,
+                    "| {} | {split} | {} | {} | {} |",
+                    escape(task),
+                    n.positive,
+                    n.negative,
+                    n.unknown
+                );
             }
         }
     }

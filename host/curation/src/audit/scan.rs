@@ -41,7 +41,11 @@ fn look(path: &PathBuf, limits: &Limits) -> Result<Seen, ImageError> {
     Ok(Seen {
         content,
         // Orientations from 5 swap the sides.
-        size: if made.notes.orientation >= 5 { (stored.1, stored.0) } else { stored },
+        size: if made.notes.orientation >= 5 {
+            (stored.1, stored.0)
+        } else {
+            stored
+        },
         print: Fingerprint::of(&made.pixels),
     })
 }

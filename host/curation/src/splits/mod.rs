@@ -20,7 +20,9 @@ pub use account::{
     Action, Defect, EXAMPLES, LabelCounts, SPLIT_VERSION, SplitAccount, SplitCounts, SplitKind,
     SplitNote, SplitSource, Track,
 };
-pub use file::{FileShape, MAX_SPLIT_FILE, PublishedFile, PublishedRow, parse_published, read_published};
+pub use file::{
+    FileShape, MAX_SPLIT_FILE, PublishedFile, PublishedRow, parse_published, read_published,
+};
 pub use own::{OwnSplit, own};
 pub use published::published;
 pub use source::source;

@@ -114,7 +114,9 @@ fn groups(records: &Records, among: &[usize], seed: u64) -> Vec<Group> {
         }
         let dataset = &records.rows[members[0]].dataset;
         let mut hasher = blake3::Hasher::new_derive_key("focus-host 2026-11 own split");
-        hasher.update(&seed.to_le_bytes()).update(&[u8::from(is_patient)]);
+        hasher
+            .update(&seed.to_le_bytes())
+            .update(&[u8::from(is_patient)]);
         for text in [dataset.as_str(), key] {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
@@ -226,22 +228,32 @@ mod tests {
 
     fn cohort() -> impl Strategy<Value = Records> {
         let image = (0u8..3, 0u8..3);
-        let patient = (prop::collection::vec(image, 1..5), prop::bool::weighted(0.8));
+        let patient = (
+            prop::collection::vec(image, 1..5),
+            prop::bool::weighted(0.8),
+        );
         prop::collection::vec(patient, 20..120).prop_map(|patients| {
             let mut rows = Vec::new();
             for (p, (images, has_key)) in patients.into_iter().enumerate() {
                 for (a, b) in images {
-                    let known = |task: &str, state| (state < 2).then(|| (task.to_owned(), state == 1));
+                    let known =
+                        |task: &str, state| (state < 2).then(|| (task.to_owned(), state == 1));
                     rows.push(Record {
                         dataset: "d".into(),
                         id: rows.len().to_string(),
                         patient: has_key.then(|| p.to_string()),
-                        labels: [known("a", a), known("b", b)].into_iter().flatten().collect(),
+                        labels: [known("a", a), known("b", b)]
+                            .into_iter()
+                            .flatten()
+                            .collect(),
                         ..Record::default()
                     });
                 }
             }
-            Records { tasks: ["a", "b"].map(str::to_owned).into(), rows }
+            Records {
+                tasks: ["a", "b"].map(str::to_owned).into(),
+                rows,
+            }
         })
     }
 
@@ -282,14 +294,30 @@ mod tests {
     }
 
     fn plain(n: usize) -> Records {
-        let rows = (0..n).map(|i| Record { dataset: "d".into(), id: i.to_string(), ..Record::default() });
-        Records { tasks: BTreeSet::new(), rows: rows.collect() }
+        let rows = (0..n).map(|i| Record {
+            dataset: "d".into(),
+            id: i.to_string(),
+            ..Record::default()
+        });
+        Records {
+            tasks: BTreeSet::new(),
+            rows: rows.collect(),
+        }
     }
 
     #[test]
     fn another_seed_is_another_split_of_the_same_sizes() {
         let records = plain(500);
-        let draw = |seed| own(&records, &OwnSplit { seed, ..OwnSplit::default() }).expect("draws");
+        let draw = |seed| {
+            own(
+                &records,
+                &OwnSplit {
+                    seed,
+                    ..OwnSplit::default()
+                },
+            )
+            .expect("draws")
+        };
         let (a, b) = (draw(1), draw(2));
         assert_eq!(a, draw(1));
         assert_ne!(a.splits, b.splits);
@@ -301,14 +329,32 @@ mod tests {
     #[test]
     fn impossible_shares_and_mixed_datasets_are_refused() {
         let records = plain(3);
-        for (train, validation, test) in [(0.6, 0.0, 0.3), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (f64::NAN, 0.0, 0.4), (1.2, -0.6, 0.4)] {
-            let error = own(&records, &OwnSplit { seed: 0, train, validation, test }).expect_err("refused");
+        for (train, validation, test) in [
+            (0.6, 0.0, 0.3),
+            (0.0, 0.0, 1.0),
+            (1.0, 0.0, 0.0),
+            (f64::NAN, 0.0, 0.4),
+            (1.2, -0.6, 0.4),
+        ] {
+            let error = own(
+                &records,
+                &OwnSplit {
+                    seed: 0,
+                    train,
+                    validation,
+                    test,
+                },
+            )
+            .expect_err("refused");
             assert!(matches!(error, CurationError::Shares { .. }) && error.hint().is_some());
         }
         let mut mixed = plain(2);
         mixed.rows[1].dataset = "e".into();
         let error = own(&mixed, &OwnSplit::default()).expect_err("two");
-        assert_eq!(error.to_string(), "A split is made for one dataset: expected 1, found `d`, `e`");
+        assert_eq!(
+            error.to_string(),
+            "A split is made for one dataset: expected 1, found `d`, `e`"
+        );
         assert!(own(&plain(0), &OwnSplit::default()).is_err());
     }
 }

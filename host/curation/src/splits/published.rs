@@ -103,7 +103,13 @@ pub fn published(
                     "labels of task `{task}` in {split}, all of one class: {} positive, {} negative",
                     counts.positive, counts.negative
                 );
-                notes.add(Defect::OneClassOnly, Action::Kept, known as usize, detail, []);
+                notes.add(
+                    Defect::OneClassOnly,
+                    Action::Kept,
+                    known as usize,
+                    detail,
+                    [],
+                );
             }
         }
     }
@@ -141,10 +147,14 @@ fn refuse_ambiguous(
     file: &PublishedFile,
     fits: impl Iterator<Item = Fit>,
 ) -> Result<()> {
-    let mut several = file.rows.iter().zip(fits).filter_map(|(row, fit)| match fit {
-        Fit::Several(found) => Some((row, found)),
-        _ => None,
-    });
+    let mut several = file
+        .rows
+        .iter()
+        .zip(fits)
+        .filter_map(|(row, fit)| match fit {
+            Fit::Several(found) => Some((row, found)),
+            _ => None,
+        });
     let Some((row, found)) = several.next() else {
         return Ok(());
     };
@@ -241,12 +251,22 @@ fn note_file(
     notes: &mut Notes,
 ) {
     let plain = |text: &str| -> String {
-        let letters = text.chars().filter(|c| c.is_ascii_alphanumeric());
+        let letters = text.chars().filter(char::is_ascii_alphanumeric);
         letters.collect::<String>().to_lowercase()
     };
-    if let Some(named) = file.dataset.as_deref().filter(|d| plain(d) != plain(dataset)) {
+    if let Some(named) = file
+        .dataset
+        .as_deref()
+        .filter(|d| plain(d) != plain(dataset))
+    {
         let detail = format!("rows name the dataset `{named}`, the records are of `{dataset}`");
-        notes.add(Defect::DatasetNameDiffers, Action::Kept, file.rows.len(), detail, []);
+        notes.add(
+            Defect::DatasetNameDiffers,
+            Action::Kept,
+            file.rows.len(),
+            detail,
+            [],
+        );
     }
     let foreign = file.rows.iter().filter_map(|row| row.path.as_deref());
     let foreign = foreign
@@ -310,7 +330,11 @@ fn note_file(
         "paths in more than one split",
         in_two.iter().map(|path| short(path)),
     );
-    let tasks: BTreeSet<&str> = file.rows.iter().flat_map(|r| r.labels.keys().copied()).collect();
+    let tasks: BTreeSet<&str> = file
+        .rows
+        .iter()
+        .flat_map(|r| r.labels.keys().copied())
+        .collect();
     for task in tasks {
         let both = several.iter().filter(|(_, rows)| {
             let has = |label| rows.iter().any(|row| row.labels.get(task) == Some(&label));
@@ -318,7 +342,13 @@ fn note_file(
         });
         let both: Vec<String> = both.map(|(path, _)| short(path)).collect();
         let detail = format!("paths with both labels of task `{task}`");
-        notes.add(Defect::PathWithTwoLabels, repaired, both.len(), detail, both);
+        notes.add(
+            Defect::PathWithTwoLabels,
+            repaired,
+            both.len(),
+            detail,
+            both,
+        );
     }
     let grown = merged.effective.total() - merged.file.total();
     let (f, e) = (merged.file, merged.effective);
@@ -326,7 +356,13 @@ fn note_file(
         "rows that the published code's merge on the path adds: train {} becomes {}, validation {} becomes {}, test {} becomes {}; its analysis then has {} test rows",
         f.train, e.train, f.validation, e.validation, f.test, e.test, merged.analysed
     );
-    notes.add(Defect::RowsDoubledByMerge, repaired, grown as usize, detail, []);
+    notes.add(
+        Defect::RowsDoubledByMerge,
+        repaired,
+        grown as usize,
+        detail,
+        [],
+    );
     if file.shape == FileShape::Mbrset {
         let detail = format!(
             "test rows that the published code loses for encoders by joining on the row's position: {} of {} stay, with another row's labels",
@@ -363,7 +399,9 @@ fn note_matches(
         repaired,
         elsewhere.len(),
         "rows whose path names the photograph of that name in another split",
-        elsewhere.iter().map(|(a, b)| format!("{} for {}", name(*a), name(*b))),
+        elsewhere
+            .iter()
+            .map(|(a, b)| format!("{} for {}", name(*a), name(*b))),
     );
     let reached = |pick: fn(&(Fit, Fit)) -> &Fit| -> BTreeSet<usize> {
         let fits = fits.iter().filter_map(|fit| match pick(fit) {
@@ -477,9 +515,17 @@ fn note_labels(
         }
     }
     for (task, found) in &differs {
-        let detail = format!("photographs whose label of task `{task}` in the file is not that of the label table");
+        let detail = format!(
+            "photographs whose label of task `{task}` in the file is not that of the label table"
+        );
         let examples = found.iter().map(|&i| name_of(&records.rows[i]));
-        notes.add(Defect::LabelDiffersFromTable, Action::Kept, found.len(), detail, examples);
+        notes.add(
+            Defect::LabelDiffersFromTable,
+            Action::Kept,
+            found.len(),
+            detail,
+            examples,
+        );
     }
     let tasks: BTreeSet<&str> = records
         .tasks
@@ -512,8 +558,22 @@ fn note_labels(
             "photographs labelled for task `{task}` as published ({positive} positive, {} negative) and unknown in the corrected track",
             only.len() - positive
         );
-        notes.add(Defect::LabelOnlyAsPublished, Action::Kept, only.len(), detail, names(&only));
-        let detail = format!("photographs whose published label of task `{task}` contradicts the corrected one");
-        notes.add(Defect::LabelDiffersFromCorrected, Action::Kept, apart.len(), detail, names(&apart));
+        notes.add(
+            Defect::LabelOnlyAsPublished,
+            Action::Kept,
+            only.len(),
+            detail,
+            names(&only),
+        );
+        let detail = format!(
+            "photographs whose published label of task `{task}` contradicts the corrected one"
+        );
+        notes.add(
+            Defect::LabelDiffersFromCorrected,
+            Action::Kept,
+            apart.len(),
+            detail,
+            names(&apart),
+        );
     }
 }

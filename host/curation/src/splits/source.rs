@@ -13,12 +13,14 @@ pub fn source(records: &Records) -> Result<SplitPlan> {
     for record in &records.rows {
         let split = match record.source_split.as_deref() {
             None => None,
-            Some(word) => Some(Split::from_record(word).ok_or_else(|| {
-                CurationError::SourceSplit {
-                    id: record.id.clone(),
-                    found: word.chars().take(80).collect(),
-                }
-            })?),
+            Some(word) => {
+                Some(
+                    Split::from_record(word).ok_or_else(|| CurationError::SourceSplit {
+                        id: record.id.clone(),
+                        found: word.chars().take(80).collect(),
+                    })?,
+                )
+            }
         };
         splits.push(split);
     }

@@ -18,11 +18,18 @@ pub struct Maker {
 
 impl Maker {
     pub fn new(dataset: &'static str, header: &str) -> Self {
-        Self { dataset, records: Vec::new(), lines: vec![header.to_owned()] }
+        Self {
+            dataset,
+            records: Vec::new(),
+            lines: vec![header.to_owned()],
+        }
     }
 
     pub fn seven(dataset: &'static str) -> Self {
-        Self::new(dataset, "dataset,image_id,split,image_path,Task_DR_Binary,Task_Referable,Task_Glaucoma")
+        Self::new(
+            dataset,
+            "dataset,image_id,split,image_path,Task_DR_Binary,Task_Referable,Task_Glaucoma",
+        )
     }
 
     pub fn record(&mut self, path: String) -> &mut Record {
@@ -38,7 +45,10 @@ impl Maker {
     /// A row of the seven columns.
     pub fn row(&mut self, id: &str, split: &str, path: &str, labels: [Option<bool>; 3]) {
         let [dr, referable, glaucoma] = labels.map(|l| l.map_or("", |l| if l { "1" } else { "0" }));
-        self.lines.push(format!("{},{id},{split},/lustre/x/{path},{dr},{referable},{glaucoma}", self.dataset));
+        self.lines.push(format!(
+            "{},{id},{split},/lustre/x/{path},{dr},{referable},{glaucoma}",
+            self.dataset
+        ));
     }
 
     pub fn line(&mut self, line: String) {
@@ -48,8 +58,12 @@ impl Maker {
     pub fn done(self, tasks: &[&str]) -> Set {
         let text = self.lines.join("\n");
         Set {
-            records: Records { tasks: tasks.iter().map(|t| (*t).to_owned()).collect(), rows: self.records },
-            file: parse_published(Path::new("/home/someone/split.csv"), text.as_bytes()).expect("the published shape"),
+            records: Records {
+                tasks: tasks.iter().map(|t| (*t).to_owned()).collect(),
+                rows: self.records,
+            },
+            file: parse_published(Path::new("/home/someone/split.csv"), text.as_bytes())
+                .expect("the published shape"),
         }
     }
 }
@@ -62,18 +76,36 @@ pub fn label(record: &mut Record, task: &str, label: bool) {
 /// IDRiD: `photo(split, n)` gives the path below the folder. 103 training rows point at test photographs, 41 with the other referable label.
 pub fn idrid() -> Set {
     let mut maker = Maker::seven("idrid");
-    let folder = |split: &str| if split == "train" { "a. Training Set" } else { "b. Testing Set" };
-    let referable = |split: &str, n: usize| (n % 2 == 0) != (split == "test" && n <= 41);
+    let folder = |split: &str| {
+        if split == "train" {
+            "a. Training Set"
+        } else {
+            "b. Testing Set"
+        }
+    };
+    let referable = |split: &str, n: usize| n.is_multiple_of(2) != (split == "test" && n <= 41);
     for (split, count) in [("train", 413), ("test", 103)] {
         for n in 1..=count {
             let name = format!("IDRiD_{n:03}");
-            let record = maker.record(format!("B. Disease Grading/1. Original Images/{}/{name}.jpg", folder(split)));
+            let record = maker.record(format!(
+                "B. Disease Grading/1. Original Images/{}/{name}.jpg",
+                folder(split)
+            ));
             record.source_split = Some(split.into());
             label(record, "binary_dr", true);
             label(record, "referable_dr", referable(split, n));
-            let shown = if n <= 103 { folder("test") } else { folder(split) };
+            let shown = if n <= 103 {
+                folder("test")
+            } else {
+                folder(split)
+            };
             let path = format!("raw/B.%20Disease%20Grading/1. Original Images/{shown}/{name}.jpg");
-            maker.row(&name, split, &path, [Some(true), Some(referable(split, n)), None]);
+            maker.row(
+                &name,
+                split,
+                &path,
+                [Some(true), Some(referable(split, n)), None],
+            );
         }
     }
     maker.done(&["binary_dr", "referable_dr"])
@@ -101,7 +133,12 @@ pub fn papila() -> Set {
             if !(positive && nth < 68) {
                 record.labels.insert("glaucoma".into(), positive);
             }
-            maker.row(&name, split, &format!("PAPILA/FundusImages/{name}.jpg"), [None, None, Some(positive)]);
+            maker.row(
+                &name,
+                split,
+                &format!("PAPILA/FundusImages/{name}.jpg"),
+                [None, None, Some(positive)],
+            );
         }
     }
     maker.done(&["glaucoma"])
@@ -125,7 +162,9 @@ pub fn brset() -> Set {
     }
     for _ in 0..50 {
         image += 1;
-        maker.record(format!("fundus_photos/img{image:05}.jpg")).patient = Some(format!("{}", 9000 + image));
+        maker
+            .record(format!("fundus_photos/img{image:05}.jpg"))
+            .patient = Some(format!("{}", 9000 + image));
     }
     maker.done(&["glaucoma"])
 }
@@ -155,22 +194,41 @@ pub fn mbrset() -> Set {
 /// RFMiD and RFMiD 2.0: ids restart in each split; referable is known as published only.
 pub fn rfmid(dataset: &'static str, sizes: [usize; 3], extension: &str) -> Set {
     let mut maker = Maker::seven(dataset);
-    for ((split, source, folder), count) in [("train", "train", "Training"), ("val", "validation", "Validation"), ("test", "test", "Test")].into_iter().zip(sizes) {
+    for ((split, source, folder), count) in [
+        ("train", "train", "Training"),
+        ("val", "validation", "Validation"),
+        ("test", "test", "Test"),
+    ]
+    .into_iter()
+    .zip(sizes)
+    {
         for n in 1..=count {
             let path = format!("{folder}_Set/{folder}/{n}.{extension}");
             let record = maker.record(path.clone());
             record.source_split = Some(source.into());
             label(record, "binary_dr", n % 4 == 0);
-            record.published_labels.insert("referable_dr".into(), n <= 2);
+            record
+                .published_labels
+                .insert("referable_dr".into(), n <= 2);
             // The copy at hand has other letter case than the one the file was made from.
-            maker.row(&n.to_string(), split, &path.to_uppercase(), [Some(n % 4 == 0), Some(n <= 2), None]);
+            maker.row(
+                &n.to_string(),
+                split,
+                &path.to_uppercase(),
+                [Some(n % 4 == 0), Some(n <= 2), None],
+            );
         }
     }
     maker.done(&["binary_dr", "referable_dr"])
 }
 
 /// Sets without patients or source splits: names as `name` gives them, in the file and in the folder.
-pub fn plain(dataset: &'static str, task: &'static str, sizes: (usize, usize), name: impl Fn(usize) -> (String, String)) -> Set {
+pub fn plain(
+    dataset: &'static str,
+    task: &'static str,
+    sizes: (usize, usize),
+    name: impl Fn(usize) -> (String, String),
+) -> Set {
     let mut maker = Maker::seven(dataset);
     for n in 0..sizes.0 + sizes.1 {
         let (in_file, in_folder) = name(n);
@@ -180,7 +238,12 @@ pub fn plain(dataset: &'static str, task: &'static str, sizes: (usize, usize), n
         let labels = BTreeMap::from([(task, Some(positive))]);
         let of = |task: &str| labels.get(task).copied().flatten();
         let id = in_file.rsplit('/').next().unwrap_or_default().to_owned();
-        maker.row(&id, split, &in_file, [of("binary_dr"), of("referable_dr"), of("glaucoma")]);
+        maker.row(
+            &id,
+            split,
+            &in_file,
+            [of("binary_dr"), of("referable_dr"), of("glaucoma")],
+        );
     }
     maker.done(&[task])
 }
