@@ -256,14 +256,18 @@ fn word_pieces(list: &str, longest_word: usize) -> Value {
     let vocab: BTreeMap<&str, usize> = list.lines().enumerate().map(|(id, word)| (word, id)).collect();
     let special = |word: &str| json!({"id": word, "ids": [vocab.get(word).copied().unwrap_or(0)], "tokens": [word]});
     let place = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
+    let added: Vec<Value> = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        .into_iter()
+        .filter_map(|word| {
+            let id = vocab.get(word)?;
+            Some(json!({"id": id, "content": word, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}))
+        })
+        .collect();
     json!({
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].iter().filter_map(|word| {
-            let id = vocab.get(word)?;
-            Some(json!({"id": id, "content": word, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}))
-        }).collect::<Vec<_>>(),
+        "added_tokens": added,
         "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},
         "pre_tokenizer": {"type": "BertPreTokenizer"},
         "post_processor": {
