@@ -41,14 +41,14 @@ fn the_end_token_by_name_or_by_being_the_highest() {
 
 #[test]
 fn openais_heads_are_64_wide_unless_said() {
-    let config = edited("eyeclip", |json| {
+    let file = edited("eyeclip", |json| {
         json["vision_width"] = json!(768);
         let fields = json.as_object_mut().unwrap();
         for name in ["vision_heads", "vision_mlp", "act"] {
             fields.remove(name);
         }
     });
-    let Image::Transformer(vision) = config.unwrap().image else { panic!("a transformer") };
+    let Image::Transformer(vision) = file.unwrap().image else { panic!("a transformer") };
     assert_eq!((vision.stack.heads, vision.stack.hidden), (12, 3072));
     let Image::Transformer(vision) = config("retclip").image else { panic!("a transformer") };
     assert_eq!(vision.stack.heads, 2);
