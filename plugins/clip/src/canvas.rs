@@ -43,7 +43,11 @@ pub fn prepare(
     device: &Device,
 ) -> Result<Tensor, CanvasError> {
     let (width, height) = size;
-    let vanishes = CanvasError::Vanishes { width, height, side };
+    let vanishes = CanvasError::Vanishes {
+        width,
+        height,
+        side,
+    };
     if width == 0 || height == 0 || side == 0 {
         return Err(vanishes);
     }
@@ -52,8 +56,8 @@ pub fn prepare(
         return Err(vanishes);
     }
     let wide: Vec<f32> = rgb.iter().map(|&value| f32::from(value) / 255.0).collect();
-    let scaling = Scaling::new(size, (across, down), Filter::Bilinear)
-        .with_order(PassOrder::HorizontalFirst);
+    let scaling =
+        Scaling::new(size, (across, down), Filter::Bilinear).with_order(PassOrder::HorizontalFirst);
     let resized = resize_f32(&wide, &scaling, 3)?;
     let (side, row) = (side as usize, across as usize * 3);
     let mut planes = vec![0.0_f32; 3 * side * side];

@@ -63,7 +63,9 @@ impl Encoder {
         let config = &plan.config;
         let tower = match (settings.random, folder) {
             (Some(seed), _) => {
-                plan.notes.push(format!("random weights, seed {seed}: a control, not a trained model"));
+                plan.notes.push(format!(
+                    "random weights, seed {seed}: a control, not a trained model"
+                ));
                 state.weights_digest = Some(format!("random:{seed}"));
                 focus_nn::weights::random(seed, &device, dtype, |w| ImageTower::load(config, w))
             }

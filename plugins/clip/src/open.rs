@@ -45,7 +45,9 @@ impl OpenError {
         match self {
             Self::Weights(error) => error.hint(),
             Self::Tokenizer(error) => error.hint(),
-            Self::Missing { .. } => Some("It describes the checkpoint and is published beside it".into()),
+            Self::Missing { .. } => {
+                Some("It describes the checkpoint and is published beside it".into())
+            }
             Self::Described { .. } => None,
         }
     }
@@ -124,8 +126,15 @@ pub fn image(
     device: &Device,
     dtype: DType,
 ) -> Result<ImageTower, LoadError> {
-    let ignored = [config.text_tensors(), config.scale_tensors(), config.unused_tensors()].concat();
-    focus_nn::weights::load(checkpoint, device, dtype, &ignored, |w| ImageTower::load(config, w))
+    let ignored = [
+        config.text_tensors(),
+        config.scale_tensors(),
+        config.unused_tensors(),
+    ]
+    .concat();
+    focus_nn::weights::load(checkpoint, device, dtype, &ignored, |w| {
+        ImageTower::load(config, w)
+    })
 }
 
 /// The text side alone, with the scale.
@@ -140,7 +149,10 @@ pub fn words(
 }
 
 fn both(config: &Config, weights: &Weights) -> Result<(WordTower, Scale), LoadError> {
-    Ok((WordTower::load(config, weights)?, Scale::load(config, weights)?))
+    Ok((
+        WordTower::load(config, weights)?,
+        Scale::load(config, weights)?,
+    ))
 }
 
 /// The text side of a card from its folder, tokenizer and all.

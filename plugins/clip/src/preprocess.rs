@@ -110,8 +110,14 @@ pub fn parse(text: &str) -> Result<PreprocessingCard, String> {
         height,
         geometry,
         filter,
-        mean: file.image_mean.filter(|_| file.do_normalize).unwrap_or([0.0; 3]),
-        std: file.image_std.filter(|_| file.do_normalize).unwrap_or([1.0; 3]),
+        mean: file
+            .image_mean
+            .filter(|_| file.do_normalize)
+            .unwrap_or([0.0; 3]),
+        std: file
+            .image_std
+            .filter(|_| file.do_normalize)
+            .unwrap_or([1.0; 3]),
     })
 }
 

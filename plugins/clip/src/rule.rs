@@ -26,7 +26,11 @@ pub fn rule(config: &Config, track: Track) -> (Caption, Rule) {
     match &config.text {
         Text::Transformer(text) if text.pool == TextPool::Last => {
             // The vector is that of the last place, so filling up to the longest text in place of all 64 changes it wholly.
-            let padding = if published { Padding::Longest } else { Padding::To(text.context) };
+            let padding = if published {
+                Padding::Longest
+            } else {
+                Padding::To(text.context)
+            };
             let rule = Rule {
                 padding,
                 longest: text.context,
@@ -39,7 +43,11 @@ pub fn rule(config: &Config, track: Track) -> (Caption, Rule) {
             // OpenAI's code fills up with zeros; the hub's with the end token. Neither is seen from the end token's place.
             let openai = config.naming == Naming::OpenAi;
             let rule = Rule {
-                padding: if openai { Padding::To(text.context) } else { Padding::Longest },
+                padding: if openai {
+                    Padding::To(text.context)
+                } else {
+                    Padding::Longest
+                },
                 fill: openai.then_some(0),
                 longest: text.context,
                 ..plain

@@ -40,7 +40,9 @@ impl Settings {
         deny_unknown_settings(options, &["track", "weights", "size", "pixels"])?;
         let get = |key: &str| options.settings.get(key).map(String::as_str);
         let bad = |key: &str, wanted: &str, found: &str| {
-            Error::invalid_request(format!("Setting `{key}`: expected {wanted}, found `{found}`"))
+            Error::invalid_request(format!(
+                "Setting `{key}`: expected {wanted}, found `{found}`"
+            ))
         };
         let track = match get("track") {
             None | Some("corrected") => Track::Corrected,
@@ -65,12 +67,16 @@ impl Settings {
             Some(other) => return Err(bad("pixels", "`exact` or `resized`", other)),
         };
         if tiny && random.is_none() {
-            return Err(Error::invalid_request("Setting `size` goes with random weights only")
-                .with_hint("Add `--set weights=random:0`"));
+            return Err(
+                Error::invalid_request("Setting `size` goes with random weights only")
+                    .with_hint("Add `--set weights=random:0`"),
+            );
         }
         if random.is_some() && options.weights.is_some() {
-            return Err(Error::invalid_request("Random weights and a folder of weights exclude each other")
-                .with_hint("Leave out one of them"));
+            return Err(Error::invalid_request(
+                "Random weights and a folder of weights exclude each other",
+            )
+            .with_hint("Leave out one of them"));
         }
         Ok(Self {
             track,

@@ -67,7 +67,11 @@ impl Scale {
 }
 
 fn unit(row: &[f32]) -> Vec<f64> {
-    let length = row.iter().map(|&v| f64::from(v) * f64::from(v)).sum::<f64>().sqrt();
+    let length = row
+        .iter()
+        .map(|&v| f64::from(v) * f64::from(v))
+        .sum::<f64>()
+        .sqrt();
     let factor = if length > 0.0 { 1.0 / length } else { 0.0 };
     row.iter().map(|&v| f64::from(v) * factor).collect()
 }
@@ -102,18 +106,34 @@ mod tests {
 
     #[test]
     fn lengths_do_not_count_and_rows_sum_to_one() {
-        let images = Rows { dim: 2, values: vec![3.0, 4.0, 0.0, 0.0] };
-        let texts = Rows { dim: 2, values: vec![30.0, 40.0, -4.0, 3.0, 1.0, 0.0] };
-        let logits = Scale { factor: 10.0, bias: -1.0 }.logits(&images, &texts);
+        let images = Rows {
+            dim: 2,
+            values: vec![3.0, 4.0, 0.0, 0.0],
+        };
+        let texts = Rows {
+            dim: 2,
+            values: vec![30.0, 40.0, -4.0, 3.0, 1.0, 0.0],
+        };
+        let logits = Scale {
+            factor: 10.0,
+            bias: -1.0,
+        }
+        .logits(&images, &texts);
         assert_eq!(logits.dim, 3);
         for (found, wanted) in logits.values.iter().zip([9.0, -1.0, 5.0, -1.0, -1.0, -1.0]) {
             assert!((found - wanted).abs() < 1e-6, "{found} {wanted}");
         }
         let p = softmax(&logits);
-        assert!(p.iter().all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-6));
+        assert!(
+            p.iter()
+                .all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-6)
+        );
         assert!(p.values[0] > 0.98 && (p.values[3] - 1.0 / 3.0).abs() < 1e-6);
         assert!((sigmoid(&logits).values[1] - 0.268_941_4).abs() < 1e-6);
-        let far = softmax(&Rows { dim: 2, values: vec![1000.0, -1000.0] });
+        let far = softmax(&Rows {
+            dim: 2,
+            values: vec![1000.0, -1000.0],
+        });
         assert_eq!(far.values, [1.0, 0.0]);
     }
 }

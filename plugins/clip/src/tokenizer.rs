@@ -117,7 +117,11 @@ impl Tokenizer {
         Self::new(inner, rule, fill)
     }
 
-    fn new(mut inner: tokenizers::Tokenizer, rule: Rule, fill: u32) -> Result<Self, TokenizerError> {
+    fn new(
+        mut inner: tokenizers::Tokenizer,
+        rule: Rule,
+        fill: u32,
+    ) -> Result<Self, TokenizerError> {
         let fault = |reason: String| TokenizerError::File {
             file: "tokenizer.json",
             reason,
@@ -125,7 +129,10 @@ impl Tokenizer {
         // What a file says of padding and truncation is a leftover of the last call before it was saved.
         inner.with_padding(None);
         if rule.longest < 8 {
-            return Err(fault(format!("texts of {} ids hold no words", rule.longest)));
+            return Err(fault(format!(
+                "texts of {} ids hold no words",
+                rule.longest
+            )));
         }
         inner
             .with_truncation(Some(TruncationParams {
@@ -164,7 +171,10 @@ impl Tokenizer {
         if !matches!(self.inner.get_model(), ModelWrapper::Unigram(_)) {
             return lower;
         }
-        let bare: String = lower.chars().filter(|c| !c.is_ascii_punctuation()).collect();
+        let bare: String = lower
+            .chars()
+            .filter(|c| !c.is_ascii_punctuation())
+            .collect();
         bare.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -228,11 +238,16 @@ fn read(folder: &Path, file: &'static str) -> Result<Option<String>, TokenizerEr
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fault(error.to_string())),
         Ok(data) if data.len() > MAX_FILE => {
-            return Err(fault(format!("expected at most {MAX_FILE} bytes, found {}", data.len())));
+            return Err(fault(format!(
+                "expected at most {MAX_FILE} bytes, found {}",
+                data.len()
+            )));
         }
         Ok(_) => {}
     }
-    std::fs::read_to_string(path).map(Some).map_err(|error| fault(error.to_string()))
+    std::fs::read_to_string(path)
+        .map(Some)
+        .map_err(|error| fault(error.to_string()))
 }
 
 /// `pad_token` of `tokenizer_config.json`: a word, or an object that holds one.
@@ -242,18 +257,25 @@ fn padding_token(folder: &Path, inner: &tokenizers::Tokenizer) -> Result<u32, To
     let text = read(folder, FILE)?.ok_or_else(|| {
         fault("it is not in the weights folder, and says which token fills texts up".into())
     })?;
-    let json: Value = serde_json::from_str(&text).map_err(|e| fault(format!("it is not JSON: {e}")))?;
+    let json: Value =
+        serde_json::from_str(&text).map_err(|e| fault(format!("it is not JSON: {e}")))?;
     let token = &json["pad_token"];
     let word = token.as_str().or_else(|| token["content"].as_str());
     let word = word.ok_or_else(|| fault("it has no `pad_token`".into()))?;
-    inner
-        .token_to_id(word)
-        .ok_or_else(|| fault(format!("the tokenizer does not know its `pad_token` `{word}`")))
+    inner.token_to_id(word).ok_or_else(|| {
+        fault(format!(
+            "the tokenizer does not know its `pad_token` `{word}`"
+        ))
+    })
 }
 
 /// BERT's tokenizer from its word list: lower-case, Chinese characters apart, longest pieces first.
 fn word_pieces(list: &str, longest_word: usize) -> Value {
-    let vocab: BTreeMap<&str, usize> = list.lines().enumerate().map(|(id, word)| (word, id)).collect();
+    let vocab: BTreeMap<&str, usize> = list
+        .lines()
+        .enumerate()
+        .map(|(id, word)| (word, id))
+        .collect();
     let special = |word: &str| json!({"id": word, "ids": [vocab.get(word).copied().unwrap_or(0)], "tokens": [word]});
     let place = |word: &str| json!({"SpecialToken": {"id": word, "type_id": 0}});
     let added: Vec<Value> = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -31,7 +31,10 @@ fn projection(
     let init = Init::Normal((inputs as f32).powf(-0.5));
     let weight = match stored {
         Projection::Rows(name) => weights.get(name, &[outputs, inputs], init)?,
-        Projection::Columns(name) => weights.get(name, &[inputs, outputs], init)?.t()?.contiguous()?,
+        Projection::Columns(name) => weights
+            .get(name, &[inputs, outputs], init)?
+            .t()?
+            .contiguous()?,
     };
     Ok(Linear::new(weight, None))
 }
@@ -42,7 +45,6 @@ pub(crate) fn unit(x: &Tensor) -> Result<Tensor> {
     let length = wide.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?;
     wide.broadcast_div(&length)?.to_dtype(x.dtype())
 }
-
 
 /// Rows of a table by id: (count) ids to (count, dim).
 fn rows(table: &Tensor, ids: &[u32]) -> Result<Tensor> {

@@ -47,7 +47,9 @@ fn ret_clip() -> Card {
             prefixes: &["module."],
         },
         preprocessing: squash(224, ResizeFilter::Bicubic, CLIP_MEAN, CLIP_STD),
-        note: Some("vector of one eye, before the maps that join both eyes, as the authors' code gives for a single photograph"),
+        note: Some(
+            "vector of one eye, before the maps that join both eyes, as the authors' code gives for a single photograph",
+        ),
         published_note: Some("the published code runs in f16 on a GPU (`--dtype f16`)"),
         weights_license: None,
         papers: &[
@@ -80,6 +82,14 @@ fn flair_card() -> Card {
         ],
         reference_code: Some("https://github.com/jusiro/FLAIR"),
         // From the default list of its training; more than these, but what an evaluation here can run into.
-        pretraining: Some(&["imagenet-1k", "idrid", "rfmid", "jsiec", "papila", "g1020", "brset"]),
+        pretraining: Some(&[
+            "imagenet-1k",
+            "idrid",
+            "rfmid",
+            "jsiec",
+            "papila",
+            "g1020",
+            "brset",
+        ]),
     }
 }

@@ -43,7 +43,10 @@ fn check_bert(bert: &Bert, sides: &mut Vec<(&'static str, usize)>) -> Result<(),
     stack("text side", &bert.stack)?;
     // The averaged states are those after the first and the second block.
     if bert.stack.depth < 2 {
-        return Err(format!("text side: expected 2 blocks or more, found {}", bert.stack.depth));
+        return Err(format!(
+            "text side: expected 2 blocks or more, found {}",
+            bert.stack.depth
+        ));
     }
     sides.extend([
         ("vocabulary", bert.vocab),
@@ -56,7 +59,9 @@ fn check_bert(bert: &Bert, sides: &mut Vec<(&'static str, usize)>) -> Result<(),
 fn stack(what: &str, stack: &Stack) -> Result<(), String> {
     let sides = [stack.dim, stack.depth, stack.heads, stack.hidden];
     if sides.iter().any(|&side| side == 0 || side > LARGEST) {
-        return Err(format!("{what}: sizes must be 1 to {LARGEST}, found {sides:?}"));
+        return Err(format!(
+            "{what}: sizes must be 1 to {LARGEST}, found {sides:?}"
+        ));
     }
     if !stack.dim.is_multiple_of(stack.heads) {
         return Err(format!(
@@ -65,7 +70,10 @@ fn stack(what: &str, stack: &Stack) -> Result<(), String> {
         ));
     }
     if !(stack.eps > 0.0 && stack.eps < 1.0) {
-        return Err(format!("{what}: `layer_norm_eps` {} makes no sense", stack.eps));
+        return Err(format!(
+            "{what}: `layer_norm_eps` {} makes no sense",
+            stack.eps
+        ));
     }
     Ok(())
 }

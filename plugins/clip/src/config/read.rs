@@ -76,7 +76,10 @@ impl Side {
 
     fn vision(&self, default: &Vision) -> Result<Vision, String> {
         if self.num_channels.unwrap_or(3) != 3 {
-            return Err(format!("expected 3 channels, found {:?}", self.num_channels));
+            return Err(format!(
+                "expected 3 channels, found {:?}",
+                self.num_channels
+            ));
         }
         Ok(Vision {
             stack: self.stack(&default.stack)?,
@@ -121,9 +124,14 @@ fn clip(hub: &Hub) -> Result<Config, String> {
 
 fn siglip(hub: &Hub) -> Result<Config, String> {
     let (vision, text) = sides(Config::siglip2_base_224());
-    let text = TextTransformer { vocab: 32_000, ..text };
+    let text = TextTransformer {
+        vocab: 32_000,
+        ..text
+    };
     if hub.vision_config.vision_use_head == Some(false) {
-        return Err("`vision_use_head` false: a model without its pooling is no dual encoder".into());
+        return Err(
+            "`vision_use_head` false: a model without its pooling is no dual encoder".into(),
+        );
     }
     let vision = hub.vision_config.vision(&vision)?;
     let text = hub.text_config.text(&text, TextPool::Last)?;
@@ -276,7 +284,11 @@ struct FlairBert {
 }
 
 fn flair(file: &Flair) -> Result<Config, String> {
-    let FlairResNet { stem, planes, blocks } = file.resnet;
+    let FlairResNet {
+        stem,
+        planes,
+        blocks,
+    } = file.resnet;
     let bert = &file.bert;
     Ok(Config {
         naming: Naming::Hub,

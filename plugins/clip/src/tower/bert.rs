@@ -34,7 +34,11 @@ impl Bert {
         let Stack { dim, eps, .. } = config.stack;
         let embeddings = at.at("embeddings");
         let table = |name: &str, rows| {
-            embeddings.get(&format!("{name}.weight"), &[rows, dim], Init::Normal(DEVIATION))
+            embeddings.get(
+                &format!("{name}.weight"),
+                &[rows, dim],
+                Init::Normal(DEVIATION),
+            )
         };
         let segments = table("token_type_embeddings", config.segments)?;
         let positions = table("position_embeddings", config.places)?;
@@ -76,7 +80,13 @@ impl Bert {
 
 impl Layer {
     fn load(stack: &Stack, at: &Weights) -> std::result::Result<Self, LoadError> {
-        let Stack { dim, hidden, heads, eps, .. } = *stack;
+        let Stack {
+            dim,
+            hidden,
+            heads,
+            eps,
+            ..
+        } = *stack;
         let linear = |name: &str, from, to| Linear::load(&at.at(name), from, to, true);
         Ok(Self {
             attention: Attention::new(
@@ -103,7 +113,9 @@ impl Layer {
 
     fn forward(&self, x: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
         let branch = self.attention.forward(x, None, mask)?;
-        let x = self.attention_norm.forward(&add_residual(x, branch, None)?)?;
+        let x = self
+            .attention_norm
+            .forward(&add_residual(x, branch, None)?)?;
         let branch = self.mlp.forward(&x)?;
         self.norm.forward(&add_residual(&x, branch, None)?)
     }

@@ -33,7 +33,9 @@ impl Blocks {
 
     /// `x` of shape (batch, tokens, dim); `mask` is added to the scores.
     pub(crate) fn forward(&self, x: Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
-        self.0.iter().try_fold(x, |x, block| block.forward(&x, mask))
+        self.0
+            .iter()
+            .try_fold(x, |x, block| block.forward(&x, mask))
     }
 }
 
@@ -68,7 +70,9 @@ impl Block {
     }
 
     fn forward(&self, x: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
-        let branch = self.attention.forward(&self.norm1.forward(x)?, None, mask)?;
+        let branch = self
+            .attention
+            .forward(&self.norm1.forward(x)?, None, mask)?;
         let x = add_residual(x, branch, None)?;
         let branch = self.mlp.forward(&self.norm2.forward(&x)?)?;
         add_residual(&x, branch, None)
@@ -80,7 +84,11 @@ pub(crate) fn packed_projection(
     at: &Weights,
     dim: usize,
 ) -> std::result::Result<Linear, LoadError> {
-    let weight = at.get("in_proj_weight", &[3 * dim, dim], Init::Normal(super::DEVIATION))?;
+    let weight = at.get(
+        "in_proj_weight",
+        &[3 * dim, dim],
+        Init::Normal(super::DEVIATION),
+    )?;
     let bias = at.get("in_proj_bias", &[3 * dim], Init::Zeros)?;
     Ok(Linear::new(weight, Some(bias)))
 }

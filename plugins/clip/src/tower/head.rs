@@ -19,11 +19,16 @@ pub(crate) struct MapHead {
 
 impl MapHead {
     pub(crate) fn load(stack: &Stack, at: &Weights) -> std::result::Result<Self, LoadError> {
-        let Stack { dim, heads, hidden, .. } = *stack;
+        let Stack {
+            dim, heads, hidden, ..
+        } = *stack;
         let probe = at.get("probe", &[1, 1, dim], Init::Normal(super::DEVIATION))?;
         let all = packed_projection(&at.at("attention"), dim)?;
         let part = |index: usize| -> Result<Linear> {
-            let bias = all.bias().map(|bias| bias.narrow(0, index * dim, dim)).transpose()?;
+            let bias = all
+                .bias()
+                .map(|bias| bias.narrow(0, index * dim, dim))
+                .transpose()?;
             Ok(Linear::new(all.weight().narrow(0, index * dim, dim)?, bias))
         };
         let query = part(0)?
@@ -53,7 +58,9 @@ impl MapHead {
             t.reshape((batch, tokens, self.heads, dim / self.heads))?
                 .transpose(1, 2)
         };
-        let query = self.query.expand((batch, self.heads, 1, dim / self.heads))?;
+        let query = self
+            .query
+            .expand((batch, self.heads, 1, dim / self.heads))?;
         let found = attend(
             &query,
             &split(self.key.forward(x)?)?,

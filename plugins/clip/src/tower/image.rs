@@ -28,7 +28,8 @@ impl ImageTower {
                 weights,
             )?),
             Image::ResNet(resnet) => {
-                let stored = Projection::Rows("vision_model.projection_head_vision.projection.weight");
+                let stored =
+                    Projection::Rows("vision_model.projection_head_vision.projection.weight");
                 let features = 4 * resnet.planes[3];
                 Self::ResNet(
                     ResNet::load(resnet, &weights.at("vision_model.model"))?,

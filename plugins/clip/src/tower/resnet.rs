@@ -46,7 +46,13 @@ impl ResNet {
             let layer = at.at(format!("layer{}", stage + 1));
             for number in 0..count {
                 let stride = if stage > 0 && number == 0 { 2 } else { 1 };
-                blocks.push(Bottleneck::load(&layer.at(number), inputs, planes, stride, number == 0)?);
+                blocks.push(Bottleneck::load(
+                    &layer.at(number),
+                    inputs,
+                    planes,
+                    stride,
+                    number == 0,
+                )?);
                 inputs = planes * EXPANSION;
             }
         }
@@ -59,7 +65,10 @@ impl ResNet {
         // Nothing is below zero here, so zeros around are as good as the nothing that the reference's pooling sees there.
         let x = x.pad_with_zeros(2, 1, 1)?.pad_with_zeros(3, 1, 1)?;
         let x = x.max_pool2d_with_stride(3, 2)?;
-        let x = self.blocks.iter().try_fold(x, |x, block| block.forward(&x))?;
+        let x = self
+            .blocks
+            .iter()
+            .try_fold(x, |x, block| block.forward(&x))?;
         x.flatten_from(2)?.mean(2)
     }
 }
@@ -73,7 +82,9 @@ impl Bottleneck {
         first: bool,
     ) -> std::result::Result<Self, LoadError> {
         let outputs = planes * EXPANSION;
-        let load = |conv: &str, norm: &str, shape, stride| Convolution::load(at, conv, norm, shape, stride);
+        let load = |conv: &str, norm: &str, shape, stride| {
+            Convolution::load(at, conv, norm, shape, stride)
+        };
         Ok(Self {
             first: load("conv1", "bn1", (inputs, planes, 1), 1)?,
             second: load("conv2", "bn2", (planes, planes, 3), stride)?,

@@ -5,7 +5,7 @@ use super::{DEVIATION, projection, rows};
 use crate::config::{Naming, TextPool, TextTransformer as TextConfig};
 use crate::tokens::Tokens;
 use focus_nn::candle::Result;
-use focus_nn::{Device, DType, Init, LayerNorm, Linear, LoadError, Tensor, Weights};
+use focus_nn::{DType, Device, Init, LayerNorm, Linear, LoadError, Tensor, Weights};
 
 /// A text transformer.
 #[derive(Debug, Clone)]
@@ -38,7 +38,9 @@ impl TextTransformer {
             blocks: Blocks::load(stack, naming, &weights.at(names.blocks))?,
             norm: LayerNorm::load(&weights.at(names.norm), dim, stack.eps)?,
             projection: match config.pool {
-                TextPool::Last => Linear::load(&weights.at("text_model.head"), dim, embed_dim, true)?,
+                TextPool::Last => {
+                    Linear::load(&weights.at("text_model.head"), dim, embed_dim, true)?
+                }
                 _ => projection(weights, names.projection, dim, embed_dim)?,
             },
             pool: config.pool,
@@ -81,7 +83,13 @@ fn place(pool: TextPool, ids: &[u32]) -> usize {
 /// (1, 1, n, n): minus infinity above the diagonal.
 fn causal(n: usize, device: &Device, dtype: DType) -> Result<Tensor> {
     let values: Vec<f32> = (0..n * n)
-        .map(|at| if at % n > at / n { f32::NEG_INFINITY } else { 0.0 })
+        .map(|at| {
+            if at % n > at / n {
+                f32::NEG_INFINITY
+            } else {
+                0.0
+            }
+        })
         .collect();
     Tensor::from_vec(values, (1, 1, n, n), device)?.to_dtype(dtype)
 }

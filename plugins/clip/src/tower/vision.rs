@@ -48,7 +48,11 @@ impl VisionTransformer {
         let class = config.pool == ImagePool::Class;
         let own = usize::from(class);
         let places = side * side;
-        let table = weights.get(names.positions, &[own + places, dim], Init::Normal(DEVIATION))?;
+        let table = weights.get(
+            names.positions,
+            &[own + places, dim],
+            Init::Normal(DEVIATION),
+        )?;
         let norm = |name: &str| LayerNorm::load(&weights.at(name), dim, stack.eps);
         let after = norm(names.norm_after)?;
         let pooling = if class {
@@ -66,7 +70,13 @@ impl VisionTransformer {
             }
         };
         Ok(Self {
-            patches: PatchEmbedding::load(&weights.at(names.patches), 3, config.patch, dim, !class)?,
+            patches: PatchEmbedding::load(
+                &weights.at(names.patches),
+                3,
+                config.patch,
+                dim,
+                !class,
+            )?,
             positions: table.narrow(0, own, places)?.unsqueeze(0)?,
             blocks: Blocks::load(stack, naming, &weights.at(names.blocks))?,
             pooling,
@@ -78,7 +88,9 @@ impl VisionTransformer {
     pub fn forward(&self, pixels: &Tensor) -> Result<Tensor> {
         let x = self.tokens(pixels)?;
         match &self.pooling {
-            Pooling::Class { after, projection, .. } => {
+            Pooling::Class {
+                after, projection, ..
+            } => {
                 let class = x.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
                 projection.forward(&after.forward(&class)?)
             }
@@ -105,7 +117,10 @@ impl VisionTransformer {
                 self.size
             );
         }
-        let patches = self.patches.forward(pixels)?.broadcast_add(&self.positions)?;
+        let patches = self
+            .patches
+            .forward(pixels)?
+            .broadcast_add(&self.positions)?;
         let x = match &self.pooling {
             Pooling::Class { token, before, .. } => {
                 let (batch, _, dim) = patches.dims3()?;

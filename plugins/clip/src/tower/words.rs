@@ -39,7 +39,11 @@ pub struct Head {
 }
 
 impl Head {
-    fn load(bert: &BertConfig, outputs: usize, at: &Weights) -> std::result::Result<Self, LoadError> {
+    fn load(
+        bert: &BertConfig,
+        outputs: usize,
+        at: &Weights,
+    ) -> std::result::Result<Self, LoadError> {
         let dim = bert.stack.dim;
         Ok(Self {
             up: Linear::load(&at.at(0), dim, dim, true)?,
@@ -48,7 +52,8 @@ impl Head {
     }
 
     fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        self.down.forward(&self.up.forward_activated(x, Activation::Relu)?)
+        self.down
+            .forward(&self.up.forward_activated(x, Activation::Relu)?)
     }
 }
 

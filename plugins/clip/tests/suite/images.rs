@@ -14,7 +14,11 @@ fn every_family_in_f32() {
         let (config, expected) = (config(family), Expected::of(family));
         let found = embed(family, &config);
         assert_close(family, &found, &expected.values(&feature(family, "image")));
-        assert_close(family, &unit(&found, config.embed_dim), &expected.values("image_embeds"));
+        assert_close(
+            family,
+            &unit(&found, config.embed_dim),
+            &expected.values("image_embeds"),
+        );
     }
 }
 
@@ -25,10 +29,19 @@ fn half_types_are_near() {
         let wanted = Expected::of(family).values("image_embeds");
         for (dtype, least) in [(DType::BF16, 0.9998), (DType::F16, 0.99999)] {
             let tower = image_tower(family, &config, dtype).unwrap();
-            let found = tower.forward(&planes(family, "levels").to_dtype(dtype).unwrap()).unwrap();
+            let found = tower
+                .forward(&planes(family, "levels").to_dtype(dtype).unwrap())
+                .unwrap();
             assert_eq!(found.dtype(), dtype);
-            for (a, b) in values(&found).chunks(config.embed_dim).zip(wanted.chunks(config.embed_dim)) {
-                assert!(cosine(a, b) >= least, "{family} {dtype:?}: {}", cosine(a, b));
+            for (a, b) in values(&found)
+                .chunks(config.embed_dim)
+                .zip(wanted.chunks(config.embed_dim))
+            {
+                assert!(
+                    cosine(a, b) >= least,
+                    "{family} {dtype:?}: {}",
+                    cosine(a, b)
+                );
             }
         }
     }
@@ -37,28 +50,44 @@ fn half_types_are_near() {
 #[test]
 fn the_mean_of_siglips_patches_and_flairs_features_before_the_heads() {
     for family in ["siglip2", "medsiglip"] {
-        let ImageTower::Transformer(tower) = image_tower(family, &config(family), DType::F32).unwrap() else {
+        let ImageTower::Transformer(tower) =
+            image_tower(family, &config(family), DType::F32).unwrap()
+        else {
             panic!("a transformer")
         };
         let found = values(&tower.patch_mean(&planes(family, "levels")).unwrap());
         assert_close(family, &found, &Expected::of(family).values("patch_mean"));
     }
-    let ImageTower::ResNet(tower, _) = image_tower("flair", &config("flair"), DType::F32).unwrap() else {
+    let ImageTower::ResNet(tower, _) = image_tower("flair", &config("flair"), DType::F32).unwrap()
+    else {
         panic!("a ResNet")
     };
     let found = values(&tower.forward(&planes("flair", "")).unwrap());
-    assert_close("flair", &found, &Expected::of("flair").values("resnet_features"));
+    assert_close(
+        "flair",
+        &found,
+        &Expected::of("flair").values("resnet_features"),
+    );
 }
 
 #[test]
 fn pickles_and_safetensors_agree() {
-    for (family, file) in [("eyeclip", "eyeclip_visual.pt"), ("retclip", "checkpoint.pt")] {
+    for (family, file) in [
+        ("eyeclip", "eyeclip_visual.pt"),
+        ("retclip", "checkpoint.pt"),
+    ] {
         let config = config(family);
         let run = |file: &str| {
-            let image = open::image(&config, checkpoint(family, file), &Device::Cpu, DType::F32).unwrap();
-            let (words, scale) = open::words(&config, checkpoint(family, file), &Device::Cpu, DType::F32).unwrap();
+            let image =
+                open::image(&config, checkpoint(family, file), &Device::Cpu, DType::F32).unwrap();
+            let (words, scale) =
+                open::words(&config, checkpoint(family, file), &Device::Cpu, DType::F32).unwrap();
             let image = values(&image.forward(&planes(family, "levels")).unwrap());
-            (image, values(&words.forward(&tokens(family, "input_ids")).unwrap()), scale)
+            (
+                image,
+                values(&words.forward(&tokens(family, "input_ids")).unwrap()),
+                scale,
+            )
         };
         let (plain, pickled) = (run("model.safetensors"), run(file));
         if family == "retclip" {
@@ -107,13 +136,26 @@ fn pixels_equal_pillow_through_the_hosts_preparation() {
                 Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
                 _ => G::Squash,
             },
-            filter: if card.filter == ResizeFilter::Bicubic { F::Bicubic } else { F::Bilinear },
+            filter: if card.filter == ResizeFilter::Bicubic {
+                F::Bicubic
+            } else {
+                F::Bilinear
+            },
         };
         let found: Vec<u8> = photographs()
             .iter()
-            .flat_map(|bytes| focus_images::prepare(bytes, &spec, &Limits::default()).unwrap().0.pixels)
+            .flat_map(|bytes| {
+                focus_images::prepare(bytes, &spec, &Limits::default())
+                    .unwrap()
+                    .0
+                    .pixels
+            })
             .collect();
-        assert_eq!(found, Expected::of(family).bytes("levels_pil").0, "{family}");
+        assert_eq!(
+            found,
+            Expected::of(family).bytes("levels_pil").0,
+            "{family}"
+        );
     }
 }
 
@@ -122,7 +164,8 @@ fn flairs_pixels_from_the_full_picture() {
     let wanted = Expected::of("flair").tensor("pixel_values");
     for (number, bytes) in photographs().iter().enumerate() {
         let image = focus_images::decode(bytes, &Limits::default()).unwrap().0;
-        let found = canvas::prepare(&image.pixels, (image.width, image.height), 64, &Device::Cpu).unwrap();
+        let found =
+            canvas::prepare(&image.pixels, (image.width, image.height), 64, &Device::Cpu).unwrap();
         let apart = difference(&values(&found), &values(&wanted.get(number).unwrap()));
         assert!(apart < 1e-5, "picture {number}: {apart}");
     }
@@ -145,26 +188,61 @@ fn the_plugin_gives_what_the_model_gives() {
         let mut encoder = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();
         let opened = encoder.opened();
         assert_eq!(opened.embedding_dim as usize, config.embed_dim);
-        assert!(opened.notes.contains(&"track corrected".to_owned()), "{:?}", opened.notes);
+        assert!(
+            opened.notes.contains(&"track corrected".to_owned()),
+            "{:?}",
+            opened.notes
+        );
         if is_resnet(&config) {
             let blank = vec![0; 8 * 64 * 64 * 3];
             let batch = ImageBatch::new(&blank, 64, 64, 1).unwrap();
-            let error = encoder.image_encoder().unwrap().encode(&batch, &host).unwrap_err();
-            assert!(error.to_string().contains("full pictures") && error.hint().unwrap().contains("pixels=resized"));
+            let error = encoder
+                .image_encoder()
+                .unwrap()
+                .encode(&batch, &host)
+                .unwrap_err();
+            assert!(
+                error.to_string().contains("full pictures")
+                    && error.hint().unwrap().contains("pixels=resized")
+            );
             settings.insert("pixels".into(), "resized".into());
             let mut near = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();
-            assert!(near.opened().notes.iter().any(|note| note.contains("floating point")));
-            assert_eq!(near.image_encoder().unwrap().encode(&batch, &host).unwrap().rows(), 1);
+            assert!(
+                near.opened()
+                    .notes
+                    .iter()
+                    .any(|note| note.contains("floating point"))
+            );
+            assert_eq!(
+                near.image_encoder()
+                    .unwrap()
+                    .encode(&batch, &host)
+                    .unwrap()
+                    .rows(),
+                1
+            );
             continue;
         }
         let (mut bytes, [_, height, width, _]) = Expected::of(family).bytes("levels");
         bytes.resize(8 * height * width * 3, 0);
         let batch = ImageBatch::new(&bytes, width, height, 2).unwrap();
-        let found = encoder.image_encoder().unwrap().encode(&batch, &host).unwrap();
+        let found = encoder
+            .image_encoder()
+            .unwrap()
+            .encode(&batch, &host)
+            .unwrap();
         assert_eq!((found.rows(), found.dim()), (2, config.embed_dim));
-        assert_close(family, found.values(), &Expected::of(family).values("image_features"));
+        assert_close(
+            family,
+            found.values(),
+            &Expected::of(family).values("image_features"),
+        );
         let wrong = ImageBatch::new(&bytes, width * 2, height, 2).unwrap();
-        let error = encoder.image_encoder().unwrap().encode(&wrong, &host).unwrap_err();
+        let error = encoder
+            .image_encoder()
+            .unwrap()
+            .encode(&wrong, &host)
+            .unwrap_err();
         assert!(error.to_string().contains("wrong size"));
         settings.insert("pixels".into(), "resized".into());
         let error = clip::encoder::Encoder::open(&options(&settings), &host).unwrap_err();

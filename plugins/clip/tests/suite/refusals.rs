@@ -13,7 +13,11 @@ fn failures(family: &str, checkpoint: &Checkpoint) -> String {
     let config = config(family);
     let image = open::image(&config, checkpoint.clone(), &Device::Cpu, DType::F32).err();
     let words = open::words(&config, checkpoint.clone(), &Device::Cpu, DType::F32).err();
-    let both: Vec<String> = [image, words].iter().flatten().map(LoadError::to_string).collect();
+    let both: Vec<String> = [image, words]
+        .iter()
+        .flatten()
+        .map(LoadError::to_string)
+        .collect();
     both.join("\n")
 }
 
@@ -21,7 +25,10 @@ fn failures(family: &str, checkpoint: &Checkpoint) -> String {
 const TENSORS: [(&str, &str); 12] = [
     ("clip", "vision_model.pre_layrnorm.weight"),
     ("clip", "text_model.final_layer_norm.bias"),
-    ("eyeclip", "visual.transformer.resblocks.1.attn.in_proj_bias"),
+    (
+        "eyeclip",
+        "visual.transformer.resblocks.1.attn.in_proj_bias",
+    ),
     ("eyeclip", "text_projection"),
     ("siglip2", "vision_model.head.probe"),
     ("siglip2", "logit_bias"),
@@ -29,7 +36,10 @@ const TENSORS: [(&str, &str); 12] = [
     ("medsiglip", "text_model.head.weight"),
     ("retclip", "visual.conv1.weight"),
     ("retclip", "bert.encoder.layer.1.attention.self.key.bias"),
-    ("flair", "vision_model.model.layer2.0.downsample.1.running_var"),
+    (
+        "flair",
+        "vision_model.model.layer2.0.downsample.1.running_var",
+    ),
     ("flair", "text_model.projection_head_text.projection.weight"),
 ];
 
@@ -40,10 +50,16 @@ fn dropped_and_renamed_tensors_are_named() {
         assert_eq!(failures(family, &whole), "");
         let tensor = whole.remove(name).unwrap();
         let text = failures(family, &whole);
-        assert!(text.contains("missing 1 of") && text.contains(&format!("`{name}`")), "{text}");
+        assert!(
+            text.contains("missing 1 of") && text.contains(&format!("`{name}`")),
+            "{text}"
+        );
         whole.insert("stranger.weight", tensor);
         let text = failures(family, &whole);
-        assert!(text.contains(&format!("`{name}`")) && text.contains("unexpected 1: `stranger.weight`"), "{text}");
+        assert!(
+            text.contains(&format!("`{name}`")) && text.contains("unexpected 1: `stranger.weight`"),
+            "{text}"
+        );
     }
 }
 
@@ -51,19 +67,33 @@ fn dropped_and_renamed_tensors_are_named() {
 fn reshaped_tensors_are_named() {
     for (family, name) in TENSORS {
         let mut whole = checkpoint(family, "model.safetensors");
-        let other = whole.names().find(|other| whole.get(other).unwrap().shape() != whole.get(name).unwrap().shape());
+        let other = whole
+            .names()
+            .find(|other| whole.get(other).unwrap().shape() != whole.get(name).unwrap().shape());
         let other = whole.get(other.unwrap()).unwrap().clone();
-        let (wanted, found) = (whole.get(name).unwrap().shape().to_vec(), other.shape().to_vec());
+        let (wanted, found) = (
+            whole.get(name).unwrap().shape().to_vec(),
+            other.shape().to_vec(),
+        );
         whole.insert(name, other);
         let text = failures(family, &whole);
-        assert!(text.contains(&format!("shape of `{name}`: expected {wanted:?}, found {found:?}")), "{text}");
+        assert!(
+            text.contains(&format!(
+                "shape of `{name}`: expected {wanted:?}, found {found:?}"
+            )),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn eyeclips_visual_part_alone_is_an_image_encoder_and_says_what_it_lacks() {
     let mut visual = checkpoint("eyeclip", "eyeclip_visual.pt");
-    let words: Vec<String> = visual.names().filter(|name| !name.starts_with("visual.")).map(str::to_owned).collect();
+    let words: Vec<String> = visual
+        .names()
+        .filter(|name| !name.starts_with("visual."))
+        .map(str::to_owned)
+        .collect();
     for name in words {
         visual.remove(&name);
     }
@@ -71,7 +101,10 @@ fn eyeclips_visual_part_alone_is_an_image_encoder_and_says_what_it_lacks() {
     let config = config("eyeclip");
     open::image(&config, visual.clone(), &Device::Cpu, DType::F32).unwrap();
     let error = open::words(&config, visual, &Device::Cpu, DType::F32).unwrap_err();
-    assert!(error.to_string().contains("`token_embedding.weight`"), "{error}");
+    assert!(
+        error.to_string().contains("`token_embedding.weight`"),
+        "{error}"
+    );
 }
 
 fn options(folder: &Path) -> OpenOptions {
@@ -88,50 +121,124 @@ fn options(folder: &Path) -> OpenOptions {
 #[test]
 fn folders_that_lack_a_description_or_have_a_wrong_one() {
     let target = tempfile::tempdir().unwrap();
-    let open = || clip::encoder::Encoder::open(&options(target.path()), &Host::detached()).unwrap_err();
+    let open =
+        || clip::encoder::Encoder::open(&options(target.path()), &Host::detached()).unwrap_err();
     let put = |name: &str, text: &str| std::fs::write(target.path().join(name), text).unwrap();
     assert!(open().to_string().contains("lacks `config.json`"));
     put("config.json", "{");
-    assert!(open().to_string().contains("`config.json` cannot be used: it is not JSON"));
+    assert!(
+        open()
+            .to_string()
+            .contains("`config.json` cannot be used: it is not JSON")
+    );
     put("config.json", &text("clip", "config.json"));
-    assert!(open().to_string().contains("lacks `preprocessor_config.json` or `processor_config.json`"));
-    put("preprocessor_config.json", &text("medsiglip", "preprocessor_config.json"));
-    assert!(open().to_string().contains("expected pictures of 64 x 64, found 56 x 56"));
-    put("preprocessor_config.json", &text("clip", "preprocessor_config.json"));
+    assert!(
+        open()
+            .to_string()
+            .contains("lacks `preprocessor_config.json` or `processor_config.json`")
+    );
+    put(
+        "preprocessor_config.json",
+        &text("medsiglip", "preprocessor_config.json"),
+    );
+    assert!(
+        open()
+            .to_string()
+            .contains("expected pictures of 64 x 64, found 56 x 56")
+    );
+    put(
+        "preprocessor_config.json",
+        &text("clip", "preprocessor_config.json"),
+    );
     let error = open();
     assert_eq!(error.kind(), ErrorKind::WEIGHTS);
-    assert!(error.to_string().contains("No weights in") && error.hint().is_some(), "{error}");
+    assert!(
+        error.to_string().contains("No weights in") && error.hint().is_some(),
+        "{error}"
+    );
     // The weights of another family.
-    std::fs::copy(folder("retclip").join("model.safetensors"), target.path().join("model.safetensors")).unwrap();
+    std::fs::copy(
+        folder("retclip").join("model.safetensors"),
+        target.path().join("model.safetensors"),
+    )
+    .unwrap();
     let error = open();
-    assert!(error.to_string().contains("missing") && error.hint().unwrap().contains("another architecture"), "{error}");
+    assert!(
+        error.to_string().contains("missing")
+            && error.hint().unwrap().contains("another architecture"),
+        "{error}"
+    );
 }
 
 #[test]
 fn tokenizers_that_lack_or_do_not_fit() {
     let target = tempfile::tempdir().unwrap();
-    for name in ["config.json", "preprocessor_config.json", "model.safetensors"] {
+    for name in [
+        "config.json",
+        "preprocessor_config.json",
+        "model.safetensors",
+    ] {
         std::fs::copy(folder("siglip2").join(name), target.path().join(name)).unwrap();
     }
     let open = || {
-        open::text_tower(&any_card(), target.path(), Track::Corrected, &Device::Cpu, DType::F32).unwrap_err()
+        open::text_tower(
+            &any_card(),
+            target.path(),
+            Track::Corrected,
+            &Device::Cpu,
+            DType::F32,
+        )
+        .unwrap_err()
     };
     let error = open();
-    assert!(error.to_string().ends_with("expected `tokenizer.json`") && error.hint().is_some(), "{error}");
+    assert!(
+        error.to_string().ends_with("expected `tokenizer.json`") && error.hint().is_some(),
+        "{error}"
+    );
     let put = |name: &str, text: &str| std::fs::write(target.path().join(name), text).unwrap();
     put("tokenizer.json", "{}");
-    assert!(open().to_string().contains("`tokenizer.json` cannot be used"));
+    assert!(
+        open()
+            .to_string()
+            .contains("`tokenizer.json` cannot be used")
+    );
     put("tokenizer.json", &text("siglip2", "tokenizer.json"));
-    assert!(open().to_string().contains("`tokenizer_config.json` cannot be used: it is not in"));
+    assert!(
+        open()
+            .to_string()
+            .contains("`tokenizer_config.json` cannot be used: it is not in")
+    );
     put("tokenizer_config.json", r#"{"pad_token": null}"#);
     assert!(open().to_string().contains("has no `pad_token`"));
-    put("tokenizer_config.json", r#"{"pad_token": {"content": "<fill>"}}"#);
-    assert!(open().to_string().contains("does not know its `pad_token` `<fill>`"));
+    put(
+        "tokenizer_config.json",
+        r#"{"pad_token": {"content": "<fill>"}}"#,
+    );
+    assert!(
+        open()
+            .to_string()
+            .contains("does not know its `pad_token` `<fill>`")
+    );
     // CLIP's, with more words than the table has rows.
     put("tokenizer.json", &text("clip", "tokenizer.json"));
-    put("tokenizer_config.json", &text("clip", "tokenizer_config.json"));
+    put(
+        "tokenizer_config.json",
+        &text("clip", "tokenizer_config.json"),
+    );
     let error = open();
-    assert!(error.to_string().contains("expected ids below 463, found 663") && error.hint().is_some(), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("expected ids below 463, found 663")
+            && error.hint().is_some(),
+        "{error}"
+    );
     let (tower, _) = text_tower("clip", Track::Corrected);
-    assert!(tower.embed(&[]).unwrap_err().to_string().contains("No texts"));
+    assert!(
+        tower
+            .embed(&[])
+            .unwrap_err()
+            .to_string()
+            .contains("No texts")
+    );
 }

@@ -14,7 +14,14 @@ use focus_nn::{Checkpoint, DType, Device, Layout, LoadError, Tensor};
 use std::path::{Path, PathBuf};
 
 /// The families.
-pub const FAMILIES: [&str; 6] = ["clip", "eyeclip", "siglip2", "medsiglip", "retclip", "flair"];
+pub const FAMILIES: [&str; 6] = [
+    "clip",
+    "eyeclip",
+    "siglip2",
+    "medsiglip",
+    "retclip",
+    "flair",
+];
 
 /// Tolerance against the reference in f32.
 pub const RELATIVE: f32 = 1e-4;
@@ -22,7 +29,9 @@ pub const RELATIVE: f32 = 1e-4;
 pub const ABSOLUTE: f32 = 2e-5;
 
 pub fn folder(family: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(family)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(family)
 }
 
 pub fn text(family: &str, file: &str) -> String {
@@ -48,11 +57,21 @@ pub struct Expected(Checkpoint);
 
 impl Expected {
     pub fn of(family: &str) -> Self {
-        Self(Checkpoint::open_file(&folder(family).join("expected.safetensors"), &Layout::default()).unwrap())
+        Self(
+            Checkpoint::open_file(
+                &folder(family).join("expected.safetensors"),
+                &Layout::default(),
+            )
+            .unwrap(),
+        )
     }
 
     pub fn tensor(&self, name: &str) -> Tensor {
-        self.0.get(name).expect(name).to_tensor(&Device::Cpu, DType::F32).unwrap()
+        self.0
+            .get(name)
+            .expect(name)
+            .to_tensor(&Device::Cpu, DType::F32)
+            .unwrap()
     }
 
     pub fn values(&self, name: &str) -> Vec<f32> {
@@ -61,13 +80,20 @@ impl Expected {
 
     pub fn rows(&self, name: &str) -> Rows {
         let tensor = self.tensor(name);
-        Rows { dim: tensor.dim(1).unwrap(), values: values(&tensor) }
+        Rows {
+            dim: tensor.dim(1).unwrap(),
+            values: values(&tensor),
+        }
     }
 
     /// Ids, row by row, with the length of a row.
     pub fn ids(&self, name: &str) -> (Vec<u32>, usize) {
         let raw = self.0.get(name).expect(name);
-        let ids = raw.bytes().chunks(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as u32).collect();
+        let ids = raw
+            .bytes()
+            .chunks(8)
+            .map(|b| i64::from_le_bytes(b.try_into().unwrap()) as u32)
+            .collect();
         (ids, raw.shape()[1])
     }
 
@@ -79,7 +105,13 @@ impl Expected {
 }
 
 pub fn values(tensor: &Tensor) -> Vec<f32> {
-    tensor.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    tensor
+        .to_dtype(DType::F32)
+        .unwrap()
+        .flatten_all()
+        .unwrap()
+        .to_vec1()
+        .unwrap()
 }
 
 /// The reference's input as planes; of torchvision's bytes (`levels`) or Pillow's (`levels_pil`).
@@ -90,8 +122,13 @@ pub fn planes(family: &str, name: &str) -> Tensor {
     }
     let (bytes, [_, height, width, _]) = expected.bytes(name);
     let card = open::preprocessing(&any_card(), &config(family), &folder(family)).unwrap();
-    let normalisation = Normalisation { mean: card.mean, std: card.std };
-    normalisation.planes(&bytes, width, height, &Device::Cpu, DType::F32).unwrap()
+    let normalisation = Normalisation {
+        mean: card.mean,
+        std: card.std,
+    };
+    normalisation
+        .planes(&bytes, width, height, &Device::Cpu, DType::F32)
+        .unwrap()
 }
 
 /// A file of a fixture, opened as its card says.
@@ -106,16 +143,37 @@ pub fn checkpoint(family: &str, file: &str) -> Checkpoint {
 }
 
 pub fn image_tower(family: &str, config: &Config, dtype: DType) -> Result<ImageTower, LoadError> {
-    open::image(config, checkpoint(family, "model.safetensors"), &Device::Cpu, dtype)
+    open::image(
+        config,
+        checkpoint(family, "model.safetensors"),
+        &Device::Cpu,
+        dtype,
+    )
 }
 
-pub fn word_tower(family: &str, config: &Config, dtype: DType) -> Result<(WordTower, Scale), LoadError> {
-    open::words(config, checkpoint(family, "model.safetensors"), &Device::Cpu, dtype)
+pub fn word_tower(
+    family: &str,
+    config: &Config,
+    dtype: DType,
+) -> Result<(WordTower, Scale), LoadError> {
+    open::words(
+        config,
+        checkpoint(family, "model.safetensors"),
+        &Device::Cpu,
+        dtype,
+    )
 }
 
 /// The text side from a copy of the fixture that holds one checkpoint.
 pub fn text_tower(family: &str, track: Track) -> (TextTower, Scale) {
-    open::text_tower(&any_card(), &folder(family), track, &Device::Cpu, DType::F32).unwrap()
+    open::text_tower(
+        &any_card(),
+        &folder(family),
+        track,
+        &Device::Cpu,
+        DType::F32,
+    )
+    .unwrap()
 }
 
 /// The reference's tokens under the family's rule for padding.
@@ -140,7 +198,11 @@ pub fn embed_text(family: &str, config: &Config) -> Vec<f32> {
 
 /// What the reference calls the vectors before they are normalised; FLAIR's are of length 1 from the start.
 pub fn feature(family: &str, side: &str) -> String {
-    if family == "flair" { format!("{side}_embeds") } else { format!("{side}_features") }
+    if family == "flair" {
+        format!("{side}_embeds")
+    } else {
+        format!("{side}_features")
+    }
 }
 
 pub fn is_resnet(config: &Config) -> bool {
@@ -149,13 +211,20 @@ pub fn is_resnet(config: &Config) -> bool {
 
 pub fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max)
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| (x - y).abs())
+        .fold(0.0, f32::max)
 }
 
 pub fn assert_close(what: &str, found: &[f32], wanted: &[f32]) {
     assert_eq!(found.len(), wanted.len(), "{what}");
     for (x, y) in found.iter().zip(wanted) {
-        assert!((x - y).abs() <= ABSOLUTE + RELATIVE * y.abs(), "{what}: {x} {y}, at most {}", difference(found, wanted));
+        assert!(
+            (x - y).abs() <= ABSOLUTE + RELATIVE * y.abs(),
+            "{what}: {x} {y}, at most {}",
+            difference(found, wanted)
+        );
     }
 }
 

@@ -10,9 +10,14 @@ const FAR: f32 = 10.0 * (RELATIVE + ABSOLUTE);
 
 fn image_moved(family: &str, change: impl Fn(&mut Stack)) -> f32 {
     let mut config = config(family);
-    let Image::Transformer(vision) = &mut config.image else { panic!("a transformer") };
+    let Image::Transformer(vision) = &mut config.image else {
+        panic!("a transformer")
+    };
     change(&mut vision.stack);
-    difference(&embed(family, &config), &Expected::of(family).values("image_features"))
+    difference(
+        &embed(family, &config),
+        &Expected::of(family).values("image_features"),
+    )
 }
 
 fn text_stack(config: &mut Config) -> &mut Stack {
@@ -25,7 +30,10 @@ fn text_stack(config: &mut Config) -> &mut Stack {
 fn text_moved(family: &str, change: impl Fn(&mut Stack)) -> f32 {
     let mut config = config(family);
     change(text_stack(&mut config));
-    difference(&embed_text(family, &config), &Expected::of(family).values(&feature(family, "text")))
+    difference(
+        &embed_text(family, &config),
+        &Expected::of(family).values(&feature(family, "text")),
+    )
 }
 
 #[test]
@@ -55,7 +63,10 @@ fn siglips_activation_by_the_tangent_and_berts_by_the_error_function() {
     for family in ["siglip2", "medsiglip"] {
         let image = image_moved(family, |stack| stack.activation = Activation::Gelu);
         let text = text_moved(family, |stack| stack.activation = Activation::Gelu);
-        assert!(image > 4.0 * ABSOLUTE && text > 4.0 * ABSOLUTE, "{family}: {image} {text}");
+        assert!(
+            image > 4.0 * ABSOLUTE && text > 4.0 * ABSOLUTE,
+            "{family}: {image} {text}"
+        );
     }
     let heads = text_moved("retclip", |stack| stack.activation = Activation::GeluTanh);
     assert!(heads > 4.0 * ABSOLUTE, "{heads}");
@@ -67,7 +78,13 @@ fn siglips_activation_by_the_tangent_and_berts_by_the_error_function() {
 
 #[test]
 fn the_norms_epsilon_of_each_family() {
-    for (family, wrong) in [("clip", 1e-3), ("eyeclip", 1e-3), ("siglip2", 1e-4), ("medsiglip", 1e-4), ("retclip", 1e-3)] {
+    for (family, wrong) in [
+        ("clip", 1e-3),
+        ("eyeclip", 1e-3),
+        ("siglip2", 1e-4),
+        ("medsiglip", 1e-4),
+        ("retclip", 1e-3),
+    ] {
         let apart = image_moved(family, |stack| stack.eps = wrong);
         assert!(apart > 4.0 * ABSOLUTE, "{family}: {apart}");
     }
@@ -91,7 +108,9 @@ fn clips_text_is_at_its_first_end() {
         let expected = Expected::of(family).values("text_features");
         let with = |pool: TextPool| {
             let mut config = config(family);
-            let Text::Transformer(text) = &mut config.text else { panic!("a transformer") };
+            let Text::Transformer(text) = &mut config.text else {
+                panic!("a transformer")
+            };
             text.pool = pool;
             embed_text(family, &config)
         };
@@ -107,7 +126,11 @@ fn clips_text_is_at_its_first_end() {
         ids.extend(std::iter::repeat_n(663, 77 - short.width()));
     }
     let long = values(&tower.forward(&Tokens::new(77, ids, None)).unwrap());
-    assert_close("padding", &long, &Expected::of("clip").values("text_features"));
+    assert_close(
+        "padding",
+        &long,
+        &Expected::of("clip").values("text_features"),
+    );
 }
 
 /// SigLIP's text is the last place, padding or not.
@@ -119,12 +142,25 @@ fn siglips_text_is_at_the_last_place_of_64() {
         let right = tokens(family, "input_ids");
         let run = |tokens: &Tokens| values(&tower.forward(tokens).unwrap());
         assert_close(family, &run(&right), &expected);
-        let ids: Vec<u32> = right.ids().iter().map(|&id| if id == fill { 2 } else { id }).collect();
-        assert!(difference(&run(&Tokens::new(64, ids, None)), &expected) > 0.1, "the padding's id counts");
+        let ids: Vec<u32> = right
+            .ids()
+            .iter()
+            .map(|&id| if id == fill { 2 } else { id })
+            .collect();
+        assert!(
+            difference(&run(&Tokens::new(64, ids, None)), &expected) > 0.1,
+            "the padding's id counts"
+        );
         let seen = right.ids().iter().map(|&id| id != fill).collect();
         // Marks change nothing: there is no mask.
-        assert_close(family, &run(&Tokens::new(64, right.ids().to_vec(), Some(seen))), &expected);
-        let cut: Vec<u32> = (0..2).flat_map(|text| right.row(text)[..63].to_vec()).collect();
+        assert_close(
+            family,
+            &run(&Tokens::new(64, right.ids().to_vec(), Some(seen))),
+            &expected,
+        );
+        let cut: Vec<u32> = (0..2)
+            .flat_map(|text| right.row(text)[..63].to_vec())
+            .collect();
         assert!(difference(&run(&Tokens::new(63, cut, None)), &expected) > 0.1);
     }
 }
@@ -133,7 +169,12 @@ fn siglips_text_is_at_the_last_place_of_64() {
 fn siglips_picture_is_no_mean() {
     for family in ["siglip2", "medsiglip"] {
         let expected = Expected::of(family);
-        assert!(difference(&expected.values("image_features"), &expected.values("patch_mean")) > 0.1);
+        assert!(
+            difference(
+                &expected.values("image_features"),
+                &expected.values("patch_mean")
+            ) > 0.1
+        );
     }
 }
 
@@ -157,18 +198,34 @@ fn a_wrong_architecture_is_refused_by_name() {
         change(&mut config);
         match image_tower(family, &config, DType::F32) {
             Err(error) => error.to_string(),
-            Ok(_) => word_tower(family, &config, DType::F32).unwrap_err().to_string(),
+            Ok(_) => word_tower(family, &config, DType::F32)
+                .unwrap_err()
+                .to_string(),
         }
     };
     let text = refused("clip", &|c| c.embed_dim = 32);
-    assert!(text.contains("shape of `visual_projection.weight`: expected [32, 32], found [24, 32]"), "{text}");
+    assert!(
+        text.contains("shape of `visual_projection.weight`: expected [32, 32], found [24, 32]"),
+        "{text}"
+    );
     let text = refused("eyeclip", &|c| c.embed_dim = 16);
-    assert!(text.contains("shape of `visual.proj`: expected [32, 16], found [32, 24]"), "{text}");
+    assert!(
+        text.contains("shape of `visual.proj`: expected [32, 16], found [32, 24]"),
+        "{text}"
+    );
     let text = refused("medsiglip", &|c| text_stack(c).depth = 3);
-    assert!(text.contains("missing 16 of") && text.contains("`text_model.encoder.layers.2."), "{text}");
+    assert!(
+        text.contains("missing 16 of") && text.contains("`text_model.encoder.layers.2."),
+        "{text}"
+    );
     let text = refused("flair", &|c| {
-        let Image::ResNet(resnet) = &mut c.image else { panic!("a ResNet") };
+        let Image::ResNet(resnet) = &mut c.image else {
+            panic!("a ResNet")
+        };
         resnet.blocks[0] = 1;
     });
-    assert!(text.contains("unexpected") && text.contains("`vision_model.model.layer1.1."), "{text}");
+    assert!(
+        text.contains("unexpected") && text.contains("`vision_model.model.layer1.1."),
+        "{text}"
+    );
 }
