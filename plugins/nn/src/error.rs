@@ -51,7 +51,11 @@ pub enum LoadError {
         reason: String,
     },
     /// The dictionary with the tensors is not where it should be.
-    #[error("No weights under {} in `{file}`: found {}", quoted(wanted), list(found))]
+    #[error(
+        "No weights under {} in `{file}`: found {}",
+        quoted(wanted),
+        list(found)
+    )]
     NoStateDict {
         /// The file's name.
         file: String,
@@ -61,7 +65,9 @@ pub enum LoadError {
         found: Vec<String>,
     },
     /// Two tensors have one name once prefixes are taken off.
-    #[error("Two tensors are called `{name}` once prefixes are taken off: `{first}` and `{second}`")]
+    #[error(
+        "Two tensors are called `{name}` once prefixes are taken off: `{first}` and `{second}`"
+    )]
     SameName {
         /// The name.
         name: String,
@@ -143,12 +149,7 @@ fn list(words: &[String]) -> String {
     }
 }
 
-fn mismatch(
-    missing: &[String],
-    unexpected: &[String],
-    shapes: &[String],
-    wanted: usize,
-) -> String {
+fn mismatch(missing: &[String], unexpected: &[String], shapes: &[String], wanted: usize) -> String {
     let mut parts = Vec::new();
     if !missing.is_empty() {
         parts.push(format!(

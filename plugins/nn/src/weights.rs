@@ -144,7 +144,9 @@ impl Weights {
         let mut claims = self.shared.claims.borrow_mut();
         claims.taken.insert(name.clone());
         let checkpoint = match &self.shared.source {
-            Source::Random(seed) => return Ok(draw::tensor(*seed, &name, shape, init, device, dtype)?),
+            Source::Random(seed) => {
+                return Ok(draw::tensor(*seed, &name, shape, init, device, dtype)?);
+            }
             Source::Checkpoint(checkpoint) => checkpoint,
         };
         let stand_in = || Tensor::zeros(shape, dtype, device);
@@ -179,10 +181,12 @@ impl Weights {
         };
         let claims = self.shared.claims.borrow();
         let is_ignored = |name: &str| {
-            ignored.iter().any(|pattern| match pattern.strip_suffix('*') {
-                Some(start) => name.starts_with(start),
-                None => name == *pattern,
-            })
+            ignored
+                .iter()
+                .any(|pattern| match pattern.strip_suffix('*') {
+                    Some(start) => name.starts_with(start),
+                    None => name == *pattern,
+                })
         };
         let unexpected: Vec<String> = checkpoint
             .names()

@@ -1,5 +1,7 @@
 //! Position tables against PyTorch's own resampling (`scripts/position_expected.py`).
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use focus_nn::position::{Interpolation, interpolate};
 use focus_nn::{Device, Tensor};
 
@@ -36,7 +38,9 @@ fn difference(case: &Case, how: Interpolation) -> f32 {
 
 fn rule(case: &Case) -> Interpolation {
     case.offset
-        .map_or(Interpolation::Size, |offset| Interpolation::Factor { offset })
+        .map_or(Interpolation::Size, |offset| Interpolation::Factor {
+            offset,
+        })
 }
 
 #[test]
@@ -60,7 +64,12 @@ fn equal_grids_stay_and_misfits_are_refused() {
     let table = table(case);
     let how = Interpolation::Factor { offset: 0.1 };
     let same = interpolate(&table, (5, 5), (5, 5), how).unwrap();
-    assert_eq!(same.to_vec2::<f32>().unwrap(), table.to_vec2::<f32>().unwrap());
-    let error = interpolate(&table, (4, 4), (5, 5), how).unwrap_err().to_string();
+    assert_eq!(
+        same.to_vec2::<f32>().unwrap(),
+        table.to_vec2::<f32>().unwrap()
+    );
+    let error = interpolate(&table, (4, 4), (5, 5), how)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("expected 4 x 4 rows, found 25"), "{error}");
 }

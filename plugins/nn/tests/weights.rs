@@ -1,5 +1,7 @@
 //! Every tensor accounted for; single files, shards and pickles alike.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use focus_nn::{Checkpoint, DType, Device, Layout, Linear, LoadError, weights};
 use safetensors::tensor::{Dtype, TensorView};
 use std::path::Path;
@@ -100,7 +102,10 @@ fn shards_are_put_together_and_checked() {
     assert!(message(load(folder, &[])).contains("`a.bias` is not listed for this shard"));
     for path in ["../m-1.safetensors", "/etc/passwd", "x/m-1.safetensors", ""] {
         index(&format!(r#""a.weight": "{path}""#));
-        assert!(message(load(folder, &[])).contains("not a plain file name"), "{path}");
+        assert!(
+            message(load(folder, &[])).contains("not a plain file name"),
+            "{path}"
+        );
     }
     index("oops");
     assert!(message(load(folder, &[])).contains("index cannot be read"));
@@ -151,7 +156,12 @@ fn types_are_converted() {
         "model.safetensors",
         &[
             ("a.weight", Dtype::F16, vec![1, 2], half),
-            ("a.bias", Dtype::F64, vec![1], 3.0_f64.to_le_bytes().to_vec()),
+            (
+                "a.bias",
+                Dtype::F64,
+                vec![1],
+                3.0_f64.to_le_bytes().to_vec(),
+            ),
         ],
     );
     let linear = load(folder, &[]).unwrap();

@@ -30,7 +30,10 @@ fn best(repeats: usize, mut run: impl FnMut()) -> f64 {
 fn status(field: &str) -> String {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(field));
-    line.map_or_else(|| "unknown".into(), |line| line[field.len()..].trim().to_owned())
+    line.map_or_else(
+        || "unknown".into(),
+        |line| line[field.len()..].trim().to_owned(),
+    )
 }
 
 #[expect(clippy::print_stdout, reason = "an example for people")]
@@ -44,7 +47,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = focus_nn::weights::random(1, &device, DType::F32, |w| {
         Vit::load(&config, Pool::Cls, (224, 224), w)
     })?;
-    println!("weights drawn in {:.1} s, resident {}", start.elapsed().as_secs_f64(), status("VmRSS:"));
+    println!(
+        "weights drawn in {:.1} s, resident {}",
+        start.elapsed().as_secs_f64(),
+        status("VmRSS:")
+    );
 
     let a = Tensor::ones((batch * tokens, config.dim), DType::F32, &device)?;
     let b = Tensor::ones((config.hidden, config.dim), DType::F32, &device)?.t()?;
@@ -62,9 +69,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let patches = 2.0 * (196 * 768 * config.dim) as f64;
     let work = config.depth as f64 * (dense + attention) + patches;
     let floor = batch as f64 * work / (rate * 1e9);
-    println!("product {} x {} x {}: {rate:.0} GFLOP/s", batch * tokens, config.dim, config.hidden);
-    println!("batch {batch}: {seconds:.2} s, {:.3} images/s", batch as f64 / seconds);
-    println!("floor {floor:.2} s ({:.1} GFLOP an image): {:.0} % of it reached", work / 1e9, 100.0 * floor / seconds);
+    println!(
+        "product {} x {} x {}: {rate:.0} GFLOP/s",
+        batch * tokens,
+        config.dim,
+        config.hidden
+    );
+    println!(
+        "batch {batch}: {seconds:.2} s, {:.3} images/s",
+        batch as f64 / seconds
+    );
+    println!(
+        "floor {floor:.2} s ({:.1} GFLOP an image): {:.0} % of it reached",
+        work / 1e9,
+        100.0 * floor / seconds
+    );
     println!("peak memory {}", status("VmHWM:"));
     Ok(())
 }

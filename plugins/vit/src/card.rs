@@ -78,7 +78,11 @@ impl Card {
     /// As the host sees it.
     pub fn descriptor(&self) -> ModelDescriptor {
         let owned = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
-        let devices: &[&str] = if cfg!(feature = "cuda") { &["cuda", "cpu"] } else { &["cpu"] };
+        let devices: &[&str] = if cfg!(feature = "cuda") {
+            &["cuda", "cpu"]
+        } else {
+            &["cpu"]
+        };
         ModelDescriptor {
             id: self.id.to_owned(),
             title: self.title.to_owned(),
@@ -101,7 +105,10 @@ impl Card {
 
 /// All of them, sorted by id.
 pub fn all() -> Vec<Card> {
-    let mut cards: Vec<Card> = general::cards().into_iter().chain(ophthalmic::cards()).collect();
+    let mut cards: Vec<Card> = general::cards()
+        .into_iter()
+        .chain(ophthalmic::cards())
+        .collect();
     cards.sort_by_key(|card| card.id);
     cards
 }

@@ -97,7 +97,13 @@ pub struct VitConfig {
 
 impl VitConfig {
     /// timm's and MAE's plain transformer: `dim`, `depth`, `heads`, feed-forward four times as wide, learnt at `pixels`.
-    pub fn timm(dim: usize, depth: usize, heads: usize, patch: usize, pixels: Option<usize>) -> Self {
+    pub fn timm(
+        dim: usize,
+        depth: usize,
+        heads: usize,
+        patch: usize,
+        pixels: Option<usize>,
+    ) -> Self {
         Self {
             naming: Naming::Timm,
             dim,
@@ -210,7 +216,10 @@ impl VitConfig {
             ));
         }
         if !(self.eps > 0.0 && self.eps < 1.0) || self.registers > 1024 {
-            return Err(format!("`eps` {} or {} registers make no sense", self.eps, self.registers));
+            return Err(format!(
+                "`eps` {} or {} registers make no sense",
+                self.eps, self.registers
+            ));
         }
         Ok(())
     }
@@ -259,7 +268,10 @@ struct RopeParameters {
 impl Hub {
     fn base(&self, naming: Naming, eps: f64) -> Result<VitConfig, String> {
         if self.num_channels.unwrap_or(3) != 3 {
-            return Err(format!("expected 3 channels, found {:?}", self.num_channels));
+            return Err(format!(
+                "expected 3 channels, found {:?}",
+                self.num_channels
+            ));
         }
         Ok(VitConfig {
             naming,
@@ -299,7 +311,11 @@ fn hub_dinov2(hub: Hub) -> Result<VitConfig, String> {
     let swiglu = hub.use_swiglu_ffn.unwrap_or(false);
     Ok(VitConfig {
         // Two thirds, rounded up to a multiple of 8, so that the gate costs no more.
-        hidden: if swiglu { (widened * 2 / 3).next_multiple_of(8) } else { widened },
+        hidden: if swiglu {
+            (widened * 2 / 3).next_multiple_of(8)
+        } else {
+            widened
+        },
         feed: if swiglu { Feed::Packed } else { Feed::Plain },
         activation: if swiglu {
             Activation::Silu
@@ -314,9 +330,16 @@ fn hub_dinov2(hub: Hub) -> Result<VitConfig, String> {
 }
 
 fn hub_dinov3(hub: Hub) -> Result<VitConfig, String> {
-    let nested = hub.rope_parameters.as_ref().and_then(|rope| rope.rope_theta);
+    let nested = hub
+        .rope_parameters
+        .as_ref()
+        .and_then(|rope| rope.rope_theta);
     Ok(VitConfig {
-        feed: if hub.use_gated_mlp.unwrap_or(false) { Feed::Gated } else { Feed::Plain },
+        feed: if hub.use_gated_mlp.unwrap_or(false) {
+            Feed::Gated
+        } else {
+            Feed::Plain
+        },
         registers: hub.num_register_tokens.unwrap_or(0),
         layer_scale: Some(hub.layerscale_value.unwrap_or(1.0)),
         biases: Biases {
@@ -350,7 +373,13 @@ struct Timm {
 
 fn timm(timm: Timm) -> Result<VitConfig, String> {
     let registers = timm.num_prefix_tokens.unwrap_or(1).checked_sub(1);
-    let base = VitConfig::timm(timm.embed_dim, timm.depth, timm.num_heads, timm.patch_size, timm.img_size);
+    let base = VitConfig::timm(
+        timm.embed_dim,
+        timm.depth,
+        timm.num_heads,
+        timm.patch_size,
+        timm.img_size,
+    );
     Ok(VitConfig {
         hidden: (timm.embed_dim as f64 * timm.mlp_ratio.unwrap_or(4.0)) as usize,
         eps: timm.ln_eps.unwrap_or(1e-6),

@@ -66,15 +66,20 @@ impl Encoder {
         let (config, pool) = (plan.config.clone(), plan.pool);
         let model = match (settings.random, folder) {
             (Some(seed), _) => {
-                plan.notes.push(format!("random weights, seed {seed}: a control, not a trained model"));
+                plan.notes.push(format!(
+                    "random weights, seed {seed}: a control, not a trained model"
+                ));
                 state.weights_digest = Some(format!("random:{seed}"));
-                focus_nn::weights::random(seed, &device, dtype, |w| Vit::load(&config, pool, size, w))
+                focus_nn::weights::random(seed, &device, dtype, |w| {
+                    Vit::load(&config, pool, size, w)
+                })
             }
             (None, Some(folder)) => {
                 let checkpoint = checkpoint(&card, folder).map_err(weights_error)?;
                 host.info(format!("{} tensors found", checkpoint.len()));
                 if pool == Pool::Pooler && checkpoint.get(POOLER).is_none() {
-                    plan.notes.push("the checkpoint has no pooler: drawn from seed 0".into());
+                    plan.notes
+                        .push("the checkpoint has no pooler: drawn from seed 0".into());
                 }
                 focus_nn::weights::load(checkpoint, &device, dtype, config.naming.ignored(), |w| {
                     Vit::load(&config, pool, size, w)
@@ -131,7 +136,8 @@ fn plan(card: &Card, settings: &Settings, folder: Option<&Path>) -> Result<Plan,
                 folder,
                 &["preprocessor_config.json", "processor_config.json"],
             )?;
-            let processing = preprocess::parse(&processor).map_err(|reason| described(file, reason))?;
+            let processing =
+                preprocess::parse(&processor).map_err(|reason| described(file, reason))?;
             preprocessing = processing.card;
             if processing.float_first {
                 notes.push(FLOAT_NOTE.into());
@@ -183,11 +189,10 @@ fn text<'a>(folder: &Path, names: &[&'a str]) -> Result<(&'a str, String), Error
         }
     }
     let wanted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    Err(Error::weights(format!(
-        "The weights folder lacks {}",
-        wanted.join(" or ")
-    ))
-    .with_hint("It describes the checkpoint and is published beside it"))
+    Err(
+        Error::weights(format!("The weights folder lacks {}", wanted.join(" or ")))
+            .with_hint("It describes the checkpoint and is published beside it"),
+    )
 }
 
 fn checkpoint(card: &Card, folder: &Path) -> Result<Checkpoint, LoadError> {
@@ -227,9 +232,9 @@ fn device(name: &str) -> Result<Device, Error> {
     match name.split_once(':').unwrap_or((name, "0")) {
         ("cpu", _) => Ok(Device::Cpu),
         ("cuda", number) => {
-            let number = number.parse().map_err(|_| {
-                Error::invalid_request(format!("Device `{name}` has no number"))
-            })?;
+            let number = number
+                .parse()
+                .map_err(|_| Error::invalid_request(format!("Device `{name}` has no number")))?;
             Device::new_cuda(number).map_err(Error::device)
         }
         _ => Err(Error::unsupported(format!("Unsupported device `{name}`"))),

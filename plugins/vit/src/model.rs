@@ -185,7 +185,10 @@ fn pooling(
         Pool::PatchMean => Pooling::PatchMean(norm()?),
         Pool::GapFcNorm => {
             // A fine-tuned checkpoint has a norm of its own here and none at the end; a pretrained one the other way round.
-            if weights.shape_of(&format!("{}.weight", names.norm)).is_some() {
+            if weights
+                .shape_of(&format!("{}.weight", names.norm))
+                .is_some()
+            {
                 norm()?;
             }
             Pooling::GapFcNorm(if weights.shape_of("fc_norm.weight").is_some() {
@@ -200,7 +203,8 @@ fn pooling(
             })
         }
         Pool::Pooler => {
-            let load = |weights: &Weights| Linear::load(&weights.at("pooler.dense"), dim, dim, true);
+            let load =
+                |weights: &Weights| Linear::load(&weights.at("pooler.dense"), dim, dim, true);
             let absent = !weights.is_random() && weights.shape_of(POOLER).is_none();
             let dense = if absent {
                 let (device, dtype) = (weights.device(), weights.dtype());
@@ -276,7 +280,9 @@ impl Block {
     }
 
     fn forward(&self, x: &Tensor, rotary: Option<&Rotary>) -> Result<Tensor> {
-        let branch = self.attention.forward(&self.norm1.forward(x)?, rotary, None)?;
+        let branch = self
+            .attention
+            .forward(&self.norm1.forward(x)?, rotary, None)?;
         let x = add_residual(x, branch, self.scale1.as_ref())?;
         let branch = self.mlp.forward(&self.norm2.forward(&x)?)?;
         add_residual(&x, branch, self.scale2.as_ref())

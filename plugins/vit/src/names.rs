@@ -62,11 +62,20 @@ impl Naming {
     /// Tensors of published checkpoints that no encoder needs: heads, decoders, the token that stands for hidden patches.
     pub fn ignored(self) -> &'static [&'static str] {
         match self {
-            Self::Vit => &["classifier.*", "pooler.*", "embeddings.mask_token", "decoder.*"],
-            Self::Dinov2 => &["classifier.*", "embeddings.mask_token"],
-            Self::Dinov3 => &["classifier.*", "embeddings.mask_token"],
+            Self::Vit => &[
+                "classifier.*",
+                "pooler.*",
+                "embeddings.mask_token",
+                "decoder.*",
+            ],
+            Self::Dinov2 | Self::Dinov3 => &["classifier.*", "embeddings.mask_token"],
             Self::Timm => &[
-                "mask_token", "decoder_*", "head.*", "fc_norm.*", "dino_head.*", "ibot_head.*",
+                "mask_token",
+                "decoder_*",
+                "head.*",
+                "fc_norm.*",
+                "dino_head.*",
+                "ibot_head.*",
             ],
         }
     }
@@ -165,7 +174,10 @@ mod tests {
 
     #[test]
     fn chunks_are_flattened() {
-        assert_eq!(unchunked("blocks.3.23.attn.qkv.weight").as_deref(), Some("blocks.23.attn.qkv.weight"));
+        assert_eq!(
+            unchunked("blocks.3.23.attn.qkv.weight").as_deref(),
+            Some("blocks.23.attn.qkv.weight")
+        );
         assert_eq!(unchunked("blocks.3.attn.qkv.weight"), None);
         assert_eq!(unchunked("cls_token"), None);
     }

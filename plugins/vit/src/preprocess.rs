@@ -52,7 +52,10 @@ pub fn parse(text: &str) -> Result<Processing, String> {
     if (factor * 255.0 - 1.0).abs() > 1e-6 {
         return Err(format!("expected `rescale_factor` 1/255, found {factor}"));
     }
-    let kind = file.image_processor_type.or(file.feature_extractor_type).unwrap_or_default();
+    let kind = file
+        .image_processor_type
+        .or(file.feature_extractor_type)
+        .unwrap_or_default();
     let filter = match file.resample.unwrap_or(2) {
         1 => ResizeFilter::Lanczos,
         2 => ResizeFilter::Bilinear,
@@ -87,8 +90,14 @@ pub fn parse(text: &str) -> Result<Processing, String> {
         height,
         geometry,
         filter,
-        mean: file.image_mean.filter(|_| file.do_normalize).unwrap_or([0.0; 3]),
-        std: file.image_std.filter(|_| file.do_normalize).unwrap_or([1.0; 3]),
+        mean: file
+            .image_mean
+            .filter(|_| file.do_normalize)
+            .unwrap_or([0.0; 3]),
+        std: file
+            .image_std
+            .filter(|_| file.do_normalize)
+            .unwrap_or([1.0; 3]),
     };
     Ok(Processing {
         card,

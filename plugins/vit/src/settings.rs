@@ -41,7 +41,9 @@ impl Settings {
         deny_unknown_settings(options, &["track", "pool", "weights", "size"])?;
         let get = |key: &str| options.settings.get(key).map(String::as_str);
         let bad = |key: &str, wanted: &str, found: &str| {
-            Error::invalid_request(format!("Setting `{key}`: expected {wanted}, found `{found}`"))
+            Error::invalid_request(format!(
+                "Setting `{key}`: expected {wanted}, found `{found}`"
+            ))
         };
         let track = match get("track") {
             None | Some("corrected") => Track::Corrected,
@@ -52,7 +54,11 @@ impl Settings {
             .map(|name| {
                 let found = Pool::ALL.iter().find(|(known, _)| *known == name);
                 found.map(|(_, pool)| *pool).ok_or_else(|| {
-                    bad("pool", &Pool::ALL.map(|(known, _)| format!("`{known}`")).join(", "), name)
+                    bad(
+                        "pool",
+                        &Pool::ALL.map(|(known, _)| format!("`{known}`")).join(", "),
+                        name,
+                    )
                 })
             })
             .transpose()?;
@@ -69,12 +75,16 @@ impl Settings {
             Some(other) => return Err(bad("size", "`tiny`", other)),
         };
         if tiny && random.is_none() {
-            return Err(Error::invalid_request("Setting `size` goes with random weights only")
-                .with_hint("Add `--set weights=random:0`"));
+            return Err(
+                Error::invalid_request("Setting `size` goes with random weights only")
+                    .with_hint("Add `--set weights=random:0`"),
+            );
         }
         if random.is_some() && options.weights.is_some() {
-            return Err(Error::invalid_request("Random weights and a folder of weights exclude each other")
-                .with_hint("Leave out one of them"));
+            return Err(Error::invalid_request(
+                "Random weights and a folder of weights exclude each other",
+            )
+            .with_hint("Leave out one of them"));
         }
         Ok(Self {
             track,

@@ -33,7 +33,7 @@ pub(super) fn erf(x: f32) -> f32 {
     const END: f32 = 3.95;
     let x = x.clamp(-END, END);
     let z = x * x;
-    let above = 1.128_379_2
+    let above = std::f32::consts::FRAC_2_SQRT_PI
         + z * (0.185_169_23
             + z * (0.054_274_77
                 + z * (3.843_374_8e-3

@@ -36,10 +36,9 @@ impl<R: RowStep> WithSimd for Rows<'_, R> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let mut index = self.first;
-        for row in self.data.chunks_exact_mut(self.width) {
+        let rows = self.data.chunks_exact_mut(self.width);
+        for (index, row) in (self.first..).zip(rows) {
             self.step.apply(index, row);
-            index += 1;
         }
     }
 }

@@ -14,14 +14,14 @@ const LANES: usize = 16;
 #[inline(always)]
 fn total(row: &[f32], value: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0_f32; LANES];
-    let chunks = row.chunks_exact(LANES);
+    let (chunks, tail) = row.as_chunks::<LANES>();
     let mut rest = 0.0;
-    for &x in chunks.remainder() {
+    for &x in tail {
         rest += value(x);
     }
     for chunk in chunks {
-        for lane in 0..LANES {
-            sums[lane] += value(chunk[lane]);
+        for (sum, &x) in sums.iter_mut().zip(chunk) {
+            *sum += value(x);
         }
     }
     let mut width = LANES / 2;
@@ -88,8 +88,9 @@ impl RowStep for Norm<'_> {
         // Around the mean, not from the mean of squares, which cancels.
         let variance = total(source, |x| (x - mean) * (x - mean)) / width as f32;
         let scale = 1.0 / (variance + self.eps).sqrt();
-        for i in 0..width {
-            row[i] = (source[i] - mean) * scale * self.weight[i] + self.bias[i];
+        let affine = self.weight.iter().zip(self.bias);
+        for ((y, x), (w, b)) in row.iter_mut().zip(source).zip(affine) {
+            *y = (x - mean) * scale * w + b;
         }
     }
 }
@@ -124,14 +125,14 @@ impl RowStep for Softmax {
     #[inline(always)]
     fn apply(self, _: usize, row: &mut [f32]) {
         let mut highs = [f32::NEG_INFINITY; LANES];
-        let chunks = row.chunks_exact(LANES);
+        let (chunks, tail) = row.as_chunks::<LANES>();
         let mut high = f32::NEG_INFINITY;
-        for &x in chunks.remainder() {
+        for &x in tail {
             high = high.max(x);
         }
         for chunk in chunks {
-            for lane in 0..LANES {
-                highs[lane] = if chunk[lane] > highs[lane] { chunk[lane] } else { highs[lane] };
+            for (high, &x) in highs.iter_mut().zip(chunk) {
+                *high = if x > *high { x } else { *high };
             }
         }
         for &x in &highs {
@@ -171,10 +172,11 @@ impl RowStep for Rotate<'_> {
         let half = self.head_dim / 2;
         for head in row.chunks_exact_mut(self.head_dim) {
             let (low, high) = head.split_at_mut(half);
-            for i in 0..half {
-                let (a, b) = (low[i], high[i]);
-                low[i] = a * cos[i] - b * sin[i];
-                high[i] = b * cos[half + i] + a * sin[half + i];
+            let first = cos[..half].iter().zip(&sin[..half]);
+            let second = cos[half..].iter().zip(&sin[half..]);
+            let pairs = low.iter_mut().zip(high).zip(first.zip(second));
+            for ((a, b), ((cos_a, sin_a), (cos_b, sin_b))) in pairs {
+                (*a, *b) = (*a * cos_a - *b * sin_a, *b * cos_b + *a * sin_b);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Multi-head attention.
 
-use super::linear::product;
 use super::Linear;
+use super::linear::product;
 use crate::kernel::op;
 use crate::position::Rotary;
 use candle_core::{D, DType, Result, Tensor};
@@ -63,7 +63,9 @@ impl Attention {
         let (batch, tokens, _) = x.dims3()?;
         let AttentionConfig { heads, head_dim } = self.config;
         let split = |t: Tensor| t.reshape((batch, tokens, heads, head_dim))?.transpose(1, 2);
-        let turn = |t: Tensor| rotary.map_or_else(|| Ok(t.clone()), |rotary| rotary.apply(t.clone(), head_dim));
+        let turn = |t: Tensor| {
+            rotary.map_or_else(|| Ok(t.clone()), |rotary| rotary.apply(t.clone(), head_dim))
+        };
         let (query, key, value) = match &self.projections {
             Projections::Separate { query, key, value } => (
                 split(turn(query.forward(x)?)?)?,
@@ -71,7 +73,9 @@ impl Attention {
                 split(value.forward(x)?)?,
             ),
             Projections::Packed(all) => {
-                let all = all.forward(x)?.reshape((batch, tokens, 3, heads * head_dim))?;
+                let all = all
+                    .forward(x)?
+                    .reshape((batch, tokens, 3, heads * head_dim))?;
                 let part = |index: usize| all.narrow(2, index, 1)?.squeeze(2);
                 // A view that still has the stride of all three splits into heads without a copy only from the whole.
                 let view = |index: usize| {
@@ -97,7 +101,12 @@ impl Attention {
 
 /// `softmax(Q K^T / sqrt(head_dim) + mask) V`. Queries (batch, heads, n, head_dim), keys and values (batch, heads, m, head_dim), any
 /// strides; the result is (batch, n, heads * head_dim). `mask` is added to the scaled scores and broadcasts to (batch, heads, n, m).
-pub fn attend(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) -> Result<Tensor> {
+pub fn attend(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+) -> Result<Tensor> {
     let (batch, heads, tokens, head_dim) = query.dims4()?;
     let others = key.dim(2)?;
     let scale = 1.0 / (head_dim as f64).sqrt();
@@ -145,7 +154,13 @@ fn join(parts: &[Tensor], axis: usize) -> Result<Tensor> {
 }
 
 /// Of basic operations: any device, with gradients.
-fn plain(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>, scale: f64) -> Result<Tensor> {
+fn plain(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+    scale: f64,
+) -> Result<Tensor> {
     let (batch, heads, tokens, head_dim) = query.dims4()?;
     let (query, key, value) = (query.contiguous()?, key.contiguous()?, value.contiguous()?);
     let mut scores = (product(&query, &key.t()?)? * scale)?;

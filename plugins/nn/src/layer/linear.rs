@@ -19,9 +19,16 @@ pub struct Linear {
 
 impl Linear {
     /// `weight` of shape (out, in) and, where asked for, `bias` of shape (out), at a place.
-    pub fn load(at: &Weights, inputs: usize, outputs: usize, bias: bool) -> std::result::Result<Self, LoadError> {
+    pub fn load(
+        at: &Weights,
+        inputs: usize,
+        outputs: usize,
+        bias: bool,
+    ) -> std::result::Result<Self, LoadError> {
         let weight = at.get("weight", &[outputs, inputs], Init::Normal(DEVIATION))?;
-        let bias = bias.then(|| at.get("bias", &[outputs], Init::Zeros)).transpose()?;
+        let bias = bias
+            .then(|| at.get("bias", &[outputs], Init::Zeros))
+            .transpose()?;
         Ok(Self { weight, bias })
     }
 

@@ -34,7 +34,9 @@ impl LayerNorm {
             let norm = op::Norm {
                 eps: self.eps as f32,
             };
-            return x.contiguous()?.apply_op3_no_bwd(&self.weight, &self.bias, &norm);
+            return x
+                .contiguous()?
+                .apply_op3_no_bwd(&self.weight, &self.bias, &norm);
         }
         if tracked || x.device().is_cpu() {
             // Basic operations with gradients, in f32 within.

@@ -24,7 +24,9 @@ impl PatchEmbedding {
         bias: bool,
     ) -> std::result::Result<Self, LoadError> {
         let weight = at.get("weight", &[dim, channels, size, size], Init::Normal(0.02))?;
-        let bias = bias.then(|| at.get("bias", &[dim], Init::Zeros)).transpose()?;
+        let bias = bias
+            .then(|| at.get("bias", &[dim], Init::Zeros))
+            .transpose()?;
         Ok(Self {
             weight: weight.reshape((dim, channels * size * size))?,
             bias,

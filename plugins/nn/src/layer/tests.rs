@@ -8,7 +8,12 @@ use candle_core::{DType, Device, Tensor, Var};
 const CPU: Device = Device::Cpu;
 
 fn values(t: &Tensor) -> Vec<f32> {
-    t.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    t.to_dtype(DType::F32)
+        .unwrap()
+        .flatten_all()
+        .unwrap()
+        .to_vec1()
+        .unwrap()
 }
 
 fn close(a: &Tensor, b: &Tensor, tolerance: f32) {
@@ -19,7 +24,10 @@ fn close(a: &Tensor, b: &Tensor, tolerance: f32) {
 }
 
 fn drawn(shape: &[usize], name: &str) -> Tensor {
-    weights::random(3, &CPU, DType::F32, |w| w.get(name, shape, crate::Init::Normal(1.0))).unwrap()
+    weights::random(3, &CPU, DType::F32, |w| {
+        w.get(name, shape, crate::Init::Normal(1.0))
+    })
+    .unwrap()
 }
 
 /// Run on a tracked copy: the plain form. Its gradient must exist.
@@ -36,8 +44,18 @@ fn tracked(x: &Tensor, run: impl Fn(&Tensor) -> candle_core::Result<Tensor>) -> 
 fn linear_with_every_activation() {
     let x = drawn(&[2, 100, 48], "x");
     let linear = Linear::new(drawn(&[200, 48], "w"), Some(drawn(&[200], "b")));
-    close(&linear.forward(&x).unwrap(), &tracked(&x, |x| linear.forward(x)), 1e-5);
-    for activation in [Activation::Gelu, Activation::GeluTanh, Activation::QuickGelu, Activation::Silu, Activation::Relu] {
+    close(
+        &linear.forward(&x).unwrap(),
+        &tracked(&x, |x| linear.forward(x)),
+        1e-5,
+    );
+    for activation in [
+        Activation::Gelu,
+        Activation::GeluTanh,
+        Activation::QuickGelu,
+        Activation::Silu,
+        Activation::Relu,
+    ] {
         let fused = linear.forward_activated(&x, activation).unwrap();
         let plain = tracked(&x, |x| linear.forward_activated(x, activation));
         close(&fused, &plain, 4e-6);
@@ -55,14 +73,23 @@ fn linear_with_every_activation() {
 fn activations_differ_from_each_other() {
     // The exact and the approximate forms are easily taken for one another.
     let x = Tensor::new(&[[-1.5_f32, -0.5, 0.5, 2.0]], &CPU).unwrap();
-    let eye = Linear::new(Tensor::eye(4, DType::F32, &CPU).unwrap(), Some(Tensor::zeros(4, DType::F32, &CPU).unwrap()));
+    let eye = Linear::new(
+        Tensor::eye(4, DType::F32, &CPU).unwrap(),
+        Some(Tensor::zeros(4, DType::F32, &CPU).unwrap()),
+    );
     let run = |a| values(&eye.forward_activated(&x, a).unwrap());
     let exact = run(Activation::Gelu);
     // From tables of the normal distribution.
     for (found, wanted) in exact.iter().zip([-0.100_21, -0.154_27, 0.345_73, 1.954_50]) {
         assert!((found - wanted).abs() < 1e-5, "{found} {wanted}");
     }
-    let far = |other: Vec<f32>| exact.iter().zip(other).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let far = |other: Vec<f32>| {
+        exact
+            .iter()
+            .zip(other)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max)
+    };
     assert!(far(run(Activation::GeluTanh)) > 1e-4);
     assert!(far(run(Activation::QuickGelu)) > 1e-2);
 }
@@ -72,9 +99,17 @@ fn norm_in_both_forms() {
     let x = (drawn(&[3, 70, 200], "x") * 5.0).unwrap();
     let x = (x + 100.0).unwrap();
     let norm = LayerNorm::new(drawn(&[200], "w"), drawn(&[200], "b"), 1e-6);
-    close(&norm.forward(&x).unwrap(), &tracked(&x, |x| norm.forward(x)), 2e-4);
+    close(
+        &norm.forward(&x).unwrap(),
+        &tracked(&x, |x| norm.forward(x)),
+        2e-4,
+    );
     let still = Tensor::full(7.0_f32, (1, 200), &CPU).unwrap();
-    close(&norm.forward(&still).unwrap(), &drawn(&[200], "b").unsqueeze(0).unwrap(), 1e-6);
+    close(
+        &norm.forward(&still).unwrap(),
+        &drawn(&[200], "b").unsqueeze(0).unwrap(),
+        1e-6,
+    );
 }
 
 #[test]
@@ -83,7 +118,11 @@ fn residual_in_both_forms() {
     let gamma = drawn(&[256], "g");
     for gamma in [None, Some(&gamma)] {
         let fused = add_residual(&x, y.copy().unwrap(), gamma).unwrap();
-        close(&fused, &tracked(&x, |x| add_residual(x, y.copy().unwrap(), gamma)), 1e-6);
+        close(
+            &fused,
+            &tracked(&x, |x| add_residual(x, y.copy().unwrap(), gamma)),
+            1e-6,
+        );
     }
 }
 
@@ -92,14 +131,28 @@ fn attention_in_both_forms_and_any_strides() {
     // 700 tokens: more than one block.
     for (batch, tokens) in [(3, 40), (1, 700)] {
         let packed = drawn(&[batch, tokens, 3, 4, 8], "qkv");
-        let part = |i: usize| packed.narrow(2, i, 1).unwrap().squeeze(2).unwrap().transpose(1, 2).unwrap();
+        let part = |i: usize| {
+            packed
+                .narrow(2, i, 1)
+                .unwrap()
+                .squeeze(2)
+                .unwrap()
+                .transpose(1, 2)
+                .unwrap()
+        };
         let (q, k, v) = (part(0), part(1), part(2));
         let fused = attend(&q, &k, &v, None).unwrap();
         close(&fused, &tracked(&q, |q| attend(q, &k, &v, None)), 2e-5);
-        let mask: Vec<f32> = (0..tokens * tokens).map(|i| if i % 3 == 0 { f32::NEG_INFINITY } else { 0.0 }).collect();
+        let mask: Vec<f32> = (0..tokens * tokens)
+            .map(|i| if i % 3 == 0 { f32::NEG_INFINITY } else { 0.0 })
+            .collect();
         let mask = Tensor::from_vec(mask, (1, 1, tokens, tokens), &CPU).unwrap();
         let masked = attend(&q, &k, &v, Some(&mask)).unwrap();
-        close(&masked, &tracked(&q, |q| attend(q, &k, &v, Some(&mask))), 2e-5);
+        close(
+            &masked,
+            &tracked(&q, |q| attend(q, &k, &v, Some(&mask))),
+            2e-5,
+        );
         assert!(values(&masked) != values(&fused));
     }
 }
@@ -109,8 +162,13 @@ fn half_types_run_on_the_cpu() {
     let x = drawn(&[1, 20, 32], "x");
     let all = Linear::new(drawn(&[96, 32], "w"), Some(drawn(&[96], "b")));
     let out = Linear::new(drawn(&[32, 32], "o"), None);
-    let config = AttentionConfig { heads: 4, head_dim: 8 };
-    let wide = Attention::new(Projections::Packed(all.clone()), out.clone(), config).forward(&x, None, None).unwrap();
+    let config = AttentionConfig {
+        heads: 4,
+        head_dim: 8,
+    };
+    let wide = Attention::new(Projections::Packed(all.clone()), out.clone(), config)
+        .forward(&x, None, None)
+        .unwrap();
     let brief = |l: &Linear| {
         let cast = |t: &Tensor| t.to_dtype(DType::BF16).unwrap();
         Linear::new(cast(l.weight()), l.bias().map(cast))
@@ -130,8 +188,18 @@ fn rotary_in_both_forms_leaves_the_prefix_alone() {
     let x = drawn(&[2, 12 + 5, 16], "x");
     let fused = rotary.apply(x.copy().unwrap(), 8).unwrap();
     close(&fused, &tracked(&x, |x| rotary.apply(x.clone(), 8)), 1e-6);
-    assert_eq!(values(&fused.narrow(1, 0, 5).unwrap()), values(&x.narrow(1, 0, 5).unwrap()));
-    let length = |t: &Tensor| t.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap();
+    assert_eq!(
+        values(&fused.narrow(1, 0, 5).unwrap()),
+        values(&x.narrow(1, 0, 5).unwrap())
+    );
+    let length = |t: &Tensor| {
+        t.sqr()
+            .unwrap()
+            .sum_all()
+            .unwrap()
+            .to_scalar::<f32>()
+            .unwrap()
+    };
     assert!((length(&fused) / length(&x) - 1.0).abs() < 1e-5);
     assert!(rotary.apply(x.narrow(1, 0, 11).unwrap(), 8).is_err());
 }
@@ -140,10 +208,19 @@ fn rotary_in_both_forms_leaves_the_prefix_alone() {
 fn patches_are_a_convolution() {
     let pixels = drawn(&[2, 3, 9, 13], "p");
     let w = drawn(&[5, 3, 4, 4], "e.weight");
-    let patches = weights::random(3, &CPU, DType::F32, |at| PatchEmbedding::load(&at.at("e"), 3, 4, 5, false)).unwrap();
+    let patches = weights::random(3, &CPU, DType::F32, |at| {
+        PatchEmbedding::load(&at.at("e"), 3, 4, 5, false)
+    })
+    .unwrap();
     // The layer draws its weight under the same name with another width.
     let scale = 0.02;
-    let wanted = pixels.conv2d(&(w * scale).unwrap(), 0, 4, 1, 1).unwrap().flatten_from(2).unwrap().transpose(1, 2).unwrap();
+    let wanted = pixels
+        .conv2d(&(w * scale).unwrap(), 0, 4, 1, 1)
+        .unwrap()
+        .flatten_from(2)
+        .unwrap()
+        .transpose(1, 2)
+        .unwrap();
     close(&patches.forward(&pixels).unwrap(), &wanted, 1e-5);
     assert!(patches.forward(&pixels.narrow(1, 0, 2).unwrap()).is_err());
 }
@@ -164,5 +241,9 @@ fn gated_feed_forward_packed_or_not() {
         down,
         activation: Activation::Silu,
     };
-    close(&apart.forward(&x).unwrap(), &packed.forward(&x).unwrap(), 1e-5);
+    close(
+        &apart.forward(&x).unwrap(),
+        &packed.forward(&x).unwrap(),
+        1e-5,
+    );
 }

@@ -15,15 +15,21 @@ pub struct Rotary {
 impl Rotary {
     /// For a grid of (rows, columns). The angle of patch i of n along a side is `2 pi c theta^(-4k / head_dim)` with
     /// `c = 2 (i + 0.5) / n - 1` and k below `head_dim / 4`; first those of the row, then those of the column, all of it twice.
-    pub fn axial(grid: (usize, usize), head_dim: usize, theta: f64, device: &Device) -> Result<Self> {
+    pub fn axial(
+        grid: (usize, usize),
+        head_dim: usize,
+        theta: f64,
+        device: &Device,
+    ) -> Result<Self> {
         if !head_dim.is_multiple_of(4) {
-            candle_core::bail!("Rotary positions on a plane need heads of a multiple of 4 wide: found {head_dim}");
+            candle_core::bail!(
+                "Rotary positions on a plane need heads of a multiple of 4 wide: found {head_dim}"
+            );
         }
         let (rows, columns) = grid;
         let quarter = head_dim / 4;
         let mut cos = Vec::with_capacity(rows * columns * head_dim);
         let mut sin = Vec::with_capacity(rows * columns * head_dim);
-        // In f32 as the reference computes them: angles reach 2 pi only, so nothing is lost.
         let coordinate = |i: usize, n: usize| 2.0 * ((i as f64 + 0.5) / n as f64) - 1.0;
         for row in 0..rows {
             for column in 0..columns {
@@ -50,7 +56,9 @@ impl Rotary {
         let (batch, tokens, dim) = x.dims3()?;
         let places = self.cos.dim(0)?;
         let Some(prefix) = tokens.checked_sub(places) else {
-            candle_core::bail!("More places than tokens: expected at most {tokens}, found {places}");
+            candle_core::bail!(
+                "More places than tokens: expected at most {tokens}, found {places}"
+            );
         };
         if op::fused(&x) && x.is_contiguous() {
             x.inplace_op3(&self.cos, &self.sin, &op::Rotate { tokens })?;

@@ -37,7 +37,9 @@ fn bell(key: u64, index: u64) -> f32 {
     let mut sum = 0_u32;
     for part in 0..3 {
         let bits = mix(key.wrapping_add((index * 3 + part).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        sum += (0..4).map(|i| (bits >> (16 * i)) as u32 & 0xffff).sum::<u32>();
+        sum += (0..4)
+            .map(|i| (bits >> (16 * i)) as u32 & 0xffff)
+            .sum::<u32>();
     }
     (sum as f32 - 6.0 * 65535.0) / 65536.0
 }
@@ -61,12 +63,19 @@ mod tests {
     use super::*;
 
     fn drawn(seed: u64, name: &str) -> Vec<f32> {
-        tensor(seed, name, &[300, 100], Init::Normal(0.02), &Device::Cpu, DType::F32)
-            .unwrap()
-            .flatten_all()
-            .unwrap()
-            .to_vec1()
-            .unwrap()
+        tensor(
+            seed,
+            name,
+            &[300, 100],
+            Init::Normal(0.02),
+            &Device::Cpu,
+            DType::F32,
+        )
+        .unwrap()
+        .flatten_all()
+        .unwrap()
+        .to_vec1()
+        .unwrap()
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Encoders of natural images, and checkpoints of any origin. Data only.
 
-use super::{Card, IMAGENET_MEAN, IMAGENET_STD, Packing, Recipe, google_vit, imagenet_crop, squash};
+use super::{
+    Card, IMAGENET_MEAN, IMAGENET_STD, Packing, Recipe, google_vit, imagenet_crop, squash,
+};
 use crate::config::VitConfig;
 use crate::pool::Pool;
 use crate::preprocess::FLOAT_NOTE;
@@ -101,7 +103,14 @@ pub(super) fn cards() -> Vec<Card> {
             files: &[],
             packing: Packing {
                 under: None,
-                prefixes: &["module.", "backbone.", "vit.", "model.", "dinov2.", "dinov2_with_registers."],
+                prefixes: &[
+                    "module.",
+                    "backbone.",
+                    "vit.",
+                    "model.",
+                    "dinov2.",
+                    "dinov2_with_registers.",
+                ],
             },
             corrected: any.clone(),
             as_published: any,

@@ -12,11 +12,15 @@ const RETFOUND_CODE: &str = "https://github.com/rmaphoh/RETFound";
 
 // VisionFM's own statistics of fundus photographs.
 const VISIONFM_MEAN: [f64; 3] = [0.423737496137619, 0.2609460651874542, 0.128403902053833];
-const VISIONFM_STD: [f64; 3] = [0.29482534527778625, 0.20167365670204163, 0.13668020069599152];
+const VISIONFM_STD: [f64; 3] = [
+    0.29482534527778625,
+    0.20167365670204163,
+    0.13668020069599152,
+];
 
 /// The cards.
 pub(super) fn cards() -> Vec<Card> {
-    let mut cards = vec![
+    vec![
         mae(
             "YukunZhou/RETFound_mae_natureCFP",
             "RETFound, MAE ViT-L/16 on colour fundus photographs (Nature 2023)",
@@ -53,9 +57,7 @@ pub(super) fn cards() -> Vec<Card> {
         ),
         visionfm(),
         green(),
-    ];
-    cards.iter_mut().for_each(|card| card.group = Group::Ophthalmic);
-    cards
+    ]
 }
 
 fn mae(
@@ -82,10 +84,16 @@ fn mae(
         as_published: Recipe {
             preprocessing: google_vit(224),
             pool: Pool::Cls,
-            note: Some("the published code prepares pixels as google/vit does and takes the class token, not RETFound's own recipe"),
+            note: Some(
+                "the published code prepares pixels as google/vit does and takes the class token, not RETFound's own recipe",
+            ),
         },
         weights_license: Some("CC-BY-NC-4.0"),
-        papers: if pretraining.is_some() { &[RETFOUND] } else { &[RETFOUND, RETFOUND_LATER] },
+        papers: if pretraining.is_some() {
+            &[RETFOUND]
+        } else {
+            &[RETFOUND, RETFOUND_LATER]
+        },
         reference_code: Some(RETFOUND_CODE),
         pretraining,
     }
@@ -152,7 +160,9 @@ fn visionfm() -> Card {
         as_published: Recipe {
             preprocessing: google_vit(224),
             pool: Pool::Cls,
-            note: Some("the published code prepares pixels as google/vit does, not with VisionFM's own mean and deviation"),
+            note: Some(
+                "the published code prepares pixels as google/vit does, not with VisionFM's own mean and deviation",
+            ),
         },
         weights_license: None,
         papers: &[

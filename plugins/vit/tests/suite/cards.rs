@@ -8,7 +8,10 @@ use vit::pool::Pool;
 use vit::settings::Track;
 
 fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
-    let settings: BTreeMap<_, _> = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let settings: BTreeMap<_, _> = settings
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+        .collect();
     let options = OpenOptions {
         model: model.into(),
         device: "cpu".into(),
@@ -23,9 +26,17 @@ fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
 fn embedding(encoder: &mut Encoder) -> Vec<f32> {
     let card = encoder.opened().preprocessing;
     let (width, height) = (card.width as usize, card.height as usize);
-    let pixels: Vec<u8> = (0..2 * width * height * 3).map(|i| (i * 37 % 251) as u8).collect();
+    let pixels: Vec<u8> = (0..2 * width * height * 3)
+        .map(|i| (i * 37 % 251) as u8)
+        .collect();
     let batch = ImageBatch::new(&pixels, width, height, 2).unwrap();
-    encoder.image_encoder().unwrap().encode(&batch, &Host::detached()).unwrap().values().to_vec()
+    encoder
+        .image_encoder()
+        .unwrap()
+        .encode(&batch, &Host::detached())
+        .unwrap()
+        .values()
+        .to_vec()
 }
 
 #[test]
@@ -52,7 +63,14 @@ fn every_card_is_registered_complete_and_named_as_the_hub_does() {
     for card in &cards {
         let descriptor = card.descriptor();
         assert!(!descriptor.papers.is_empty(), "{}", card.id);
-        assert!(descriptor.papers.iter().all(|p| p.contains("arXiv:") || p.contains("doi:")), "{}", card.id);
+        assert!(
+            descriptor
+                .papers
+                .iter()
+                .all(|p| p.contains("arXiv:") || p.contains("doi:")),
+            "{}",
+            card.id
+        );
         let retinal = card.id.contains("RETFound") || card.id.contains("VisionFM");
         assert_eq!(card.group == Group::Ophthalmic, retinal, "{}", card.id);
         assert_eq!(card.files.is_empty(), card.id == "checkpoint");
@@ -66,7 +84,14 @@ fn every_architecture_runs_at_toy_size_with_random_weights() {
             let mut encoder = open(card.id, &[("weights", seed), ("size", "tiny")]).unwrap();
             let opened = encoder.opened();
             assert_eq!(opened.weights_digest.as_deref(), Some(seed));
-            assert!(opened.notes.iter().any(|note| note.starts_with("random weights")), "{:?}", opened.notes);
+            assert!(
+                opened
+                    .notes
+                    .iter()
+                    .any(|note| note.starts_with("random weights")),
+                "{:?}",
+                opened.notes
+            );
             embedding(&mut encoder)
         };
         let first = run("random:1");
@@ -85,10 +110,22 @@ fn tracks_differ_where_the_published_code_does() {
     let (published, corrected) = both("google/vit-large-patch16-224");
     assert_eq!((published.pool, corrected.pool), (Pool::Pooler, Pool::Cls));
     let (published, corrected) = both("YukunZhou/RETFound_mae_natureCFP");
-    assert_eq!((published.pool, corrected.pool), (Pool::Cls, Pool::GapFcNorm));
+    assert_eq!(
+        (published.pool, corrected.pool),
+        (Pool::Cls, Pool::GapFcNorm)
+    );
     assert_eq!(published.preprocessing.geometry, Geometry::Squash);
-    assert_eq!(corrected.preprocessing.geometry, Geometry::ShortestEdgeCrop { edge: 256 });
-    assert_eq!((published.preprocessing.mean[0], corrected.preprocessing.mean[0]), (0.5, 0.485));
+    assert_eq!(
+        corrected.preprocessing.geometry,
+        Geometry::ShortestEdgeCrop { edge: 256 }
+    );
+    assert_eq!(
+        (
+            published.preprocessing.mean[0],
+            corrected.preprocessing.mean[0]
+        ),
+        (0.5, 0.485)
+    );
     let (published, corrected) = both("VisionFM-Fundus");
     assert_ne!(published.preprocessing.mean, corrected.preprocessing.mean);
     let (published, _) = both("YukunZhou/RETFound_dinov2_meh");
@@ -96,8 +133,16 @@ fn tracks_differ_where_the_published_code_does() {
 
     let tiny = [("weights", "random:1"), ("size", "tiny")];
     for (track, pool) in [("as_published", "pooler"), ("corrected", "cls")] {
-        let mut by_track = open("google/vit-large-patch16-224", &[tiny[0], tiny[1], ("track", track)]).unwrap();
-        let mut by_pool = open("google/vit-large-patch16-224", &[tiny[0], tiny[1], ("pool", pool)]).unwrap();
+        let mut by_track = open(
+            "google/vit-large-patch16-224",
+            &[tiny[0], tiny[1], ("track", track)],
+        )
+        .unwrap();
+        let mut by_pool = open(
+            "google/vit-large-patch16-224",
+            &[tiny[0], tiny[1], ("pool", pool)],
+        )
+        .unwrap();
         assert_eq!(embedding(&mut by_track), embedding(&mut by_pool));
         assert!(by_track.opened().notes.contains(&format!("track {track}")));
     }
@@ -107,16 +152,27 @@ fn tracks_differ_where_the_published_code_does() {
 fn settings_are_checked() {
     for (settings, wanted) in [
         (vec![("pol", "cls")], "Unknown setting `pol`"),
-        (vec![("pool", "max")], "`cls`, `patch_mean`, `gap_fc_norm`, `pooler`, found `max`"),
+        (
+            vec![("pool", "max")],
+            "`cls`, `patch_mean`, `gap_fc_norm`, `pooler`, found `max`",
+        ),
         (vec![("track", "published")], "found `published`"),
         (vec![("weights", "random")], "expected `random:SEED`"),
         (vec![("weights", "random:-1")], "expected `random:SEED`"),
         (vec![("size", "tiny")], "goes with random weights only"),
-        (vec![("size", "big"), ("weights", "random:1")], "expected `tiny`"),
+        (
+            vec![("size", "big"), ("weights", "random:1")],
+            "expected `tiny`",
+        ),
         (vec![], "needs weights"),
     ] {
         let error = open("google/vit-large-patch16-224", &settings).unwrap_err();
         assert!(error.to_string().contains(wanted), "{error}");
     }
-    assert!(open("checkpoint", &[("weights", "random:1")]).unwrap_err().to_string().contains("described by its folder"));
+    assert!(
+        open("checkpoint", &[("weights", "random:1")])
+            .unwrap_err()
+            .to_string()
+            .contains("described by its folder")
+    );
 }

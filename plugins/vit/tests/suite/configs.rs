@@ -17,7 +17,10 @@ fn older_and_newer_spellings_are_one() {
     let newer = edited("dinov3", |json| {
         let fields = json.as_object_mut().unwrap();
         fields.remove("rope_theta");
-        fields.insert("rope_parameters".into(), json!({"rope_theta": 50.0, "rope_type": "default"}));
+        fields.insert(
+            "rope_parameters".into(),
+            json!({"rope_theta": 50.0, "rope_type": "default"}),
+        );
     });
     let older = edited("dinov3", |json| {
         json["rope_theta"] = json!(50.0);
@@ -29,7 +32,13 @@ fn older_and_newer_spellings_are_one() {
     assert_eq!(newer.unwrap().position, Position::Rotary { theta: 50.0 });
     let bare = edited("vit", |json| {
         let fields = json.as_object_mut().unwrap();
-        for name in ["layer_norm_eps", "hidden_act", "qkv_bias", "num_channels", "dtype"] {
+        for name in [
+            "layer_norm_eps",
+            "hidden_act",
+            "qkv_bias",
+            "num_channels",
+            "dtype",
+        ] {
             fields.remove(name);
         }
     });
@@ -74,21 +83,34 @@ fn senseless_configurations_are_refused() {
         .unwrap_err();
         assert!(error.contains(wanted), "{error}");
     }
-    assert!(VitConfig::parse("{}").unwrap_err().contains("found neither"));
+    assert!(
+        VitConfig::parse("{}")
+            .unwrap_err()
+            .contains("found neither")
+    );
 }
 
 #[test]
 fn processor_files_of_either_version() {
     let file: Value = serde_json::from_str(&text("dinov2", "preprocessor_config.json")).unwrap();
     let nested = json!({"image_processor": file, "processor_class": "X"});
-    assert_eq!(preprocess::parse(&nested.to_string()).unwrap(), processing("dinov2"));
+    assert_eq!(
+        preprocess::parse(&nested.to_string()).unwrap(),
+        processing("dinov2")
+    );
     let card = processing("dinov2").card;
-    assert_eq!((card.width, card.height, card.filter), (56, 56, ResizeFilter::Bicubic));
+    assert_eq!(
+        (card.width, card.height, card.filter),
+        (56, 56, ResizeFilter::Bicubic)
+    );
     assert_eq!(card.geometry, Geometry::ShortestEdgeCrop { edge: 64 });
     // Older files: a bare number.
     let old = json!({"size": 224, "resample": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "feature_extractor_type": "ViTFeatureExtractor", "do_normalize": true, "do_resize": true});
     let card = preprocess::parse(&old.to_string()).unwrap().card;
-    assert_eq!((card.width, card.geometry, card.mean), (224, Geometry::Squash, [0.5; 3]));
+    assert_eq!(
+        (card.width, card.geometry, card.mean),
+        (224, Geometry::Squash, [0.5; 3])
+    );
     for (change, wanted) in [
         (json!({"resample": 0}), "`resample` 0"),
         (json!({"rescale_factor": 1.0}), "`rescale_factor`"),

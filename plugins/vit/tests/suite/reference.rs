@@ -1,7 +1,7 @@
 //! Embeddings and pixels equal the reference's.
 
 use crate::support::*;
-use focus_images::{Limits, PrepareSpec, ResizeFilter as F, Geometry as G};
+use focus_images::{Geometry as G, Limits, PrepareSpec, ResizeFilter as F};
 use focus_nn::pixels::Normalisation;
 use focus_nn::{DType, Device, Tensor};
 use focus_plugin_sdk::{Geometry, Host, ImageBatch, Model, OpenOptions, ResizeFilter};
@@ -25,10 +25,18 @@ fn every_family_and_pooling_in_f32() {
     for family in FAMILIES {
         let (config, expected) = (config(family), Expected::of(family));
         for (pool, name) in poolings(family) {
-            assert_close(&format!("{family} {name}"), &embed(family, &config, pool), &expected.values(name));
+            assert_close(
+                &format!("{family} {name}"),
+                &embed(family, &config, pool),
+                &expected.values(name),
+            );
         }
         let cls = embed(family, &config, Pool::Cls);
-        assert_close(family, &unit(&cls, config.dim), &expected.values("embedding"));
+        assert_close(
+            family,
+            &unit(&cls, config.dim),
+            &expected.values("embedding"),
+        );
     }
 }
 
@@ -41,9 +49,22 @@ fn pillow_pixels_give_the_pillow_embedding() {
         }
         let config = config(family);
         let model = load(family, &config, Pool::Cls, Form::Safetensors, DType::F32).unwrap();
-        let found = values(&model.forward(&planes(family, &expected, "levels_pil")).unwrap());
-        assert_close(family, &unit(&found, config.dim), &expected.values("embedding_pil"));
-        assert!(difference(&expected.values("embedding_pil"), &expected.values("embedding")) > 0.0);
+        let found = values(
+            &model
+                .forward(&planes(family, &expected, "levels_pil"))
+                .unwrap(),
+        );
+        assert_close(
+            family,
+            &unit(&found, config.dim),
+            &expected.values("embedding_pil"),
+        );
+        assert!(
+            difference(
+                &expected.values("embedding_pil"),
+                &expected.values("embedding")
+            ) > 0.0
+        );
     }
 }
 
@@ -52,7 +73,9 @@ fn bf16_is_near() {
     for family in FAMILIES {
         let (config, expected) = (config(family), Expected::of(family));
         let model = load(family, &config, Pool::Cls, Form::Safetensors, DType::BF16).unwrap();
-        let pixels = planes(family, &expected, "levels").to_dtype(DType::BF16).unwrap();
+        let pixels = planes(family, &expected, "levels")
+            .to_dtype(DType::BF16)
+            .unwrap();
         let found = model.forward(&pixels).unwrap();
         assert_eq!(found.dtype(), DType::BF16);
         let (found, wanted) = (values(&found), expected.values("cls"));
@@ -64,10 +87,22 @@ fn bf16_is_near() {
 
 #[test]
 fn pickles_and_safetensors_agree_bit_for_bit() {
-    for family in ["retfound_mae", "retfound_dinov2", "retfound_green", "visionfm"] {
+    for family in [
+        "retfound_mae",
+        "retfound_dinov2",
+        "retfound_green",
+        "visionfm",
+    ] {
         let config = config(family);
         let pixels = planes(family, &Expected::of(family), "levels");
-        let run = |form| values(&load(family, &config, Pool::Cls, form, DType::F32).unwrap().forward(&pixels).unwrap());
+        let run = |form| {
+            values(
+                &load(family, &config, Pool::Cls, form, DType::F32)
+                    .unwrap()
+                    .forward(&pixels)
+                    .unwrap(),
+            )
+        };
         assert_eq!(run(Form::Safetensors), run(Form::Pickle), "{family}");
     }
 }
@@ -76,13 +111,33 @@ fn pickles_and_safetensors_agree_bit_for_bit() {
 fn a_picture_that_is_no_square_keeps_rows_and_columns_apart() {
     let (config, expected) = (config("dinov3"), Expected::of("dinov3"));
     let pixels = expected.tensor("rect_pixel_values");
-    let model = load_from(&folder("dinov3"), &config, Pool::Cls, Form::Safetensors, DType::F32, (32, 80)).unwrap();
+    let model = load_from(
+        &folder("dinov3"),
+        &config,
+        Pool::Cls,
+        Form::Safetensors,
+        DType::F32,
+        (32, 80),
+    )
+    .unwrap();
     let hidden = expected.tensor("rect_last_hidden_state");
     let cls = values(&hidden.narrow(1, 0, 1).unwrap());
     assert_close("rect", &values(&model.forward(&pixels).unwrap()), &cls);
     let mean = hidden.narrow(1, 5, 10).unwrap().mean(1).unwrap();
-    let model = load_from(&folder("dinov3"), &config, Pool::PatchMean, Form::Safetensors, DType::F32, (32, 80)).unwrap();
-    assert_close("rect mean", &values(&model.forward(&pixels).unwrap()), &values(&mean));
+    let model = load_from(
+        &folder("dinov3"),
+        &config,
+        Pool::PatchMean,
+        Form::Safetensors,
+        DType::F32,
+        (32, 80),
+    )
+    .unwrap();
+    assert_close(
+        "rect mean",
+        &values(&model.forward(&pixels).unwrap()),
+        &values(&mean),
+    );
 }
 
 #[test]
@@ -122,15 +177,27 @@ fn pixels_equal_pillow_through_the_hosts_preparation() {
                 Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
                 _ => G::Squash,
             },
-            filter: if card.filter == ResizeFilter::Bicubic { F::Bicubic } else { F::Bilinear },
+            filter: if card.filter == ResizeFilter::Bicubic {
+                F::Bicubic
+            } else {
+                F::Bilinear
+            },
         };
         let found: Vec<u8> = photographs()
             .iter()
-            .flat_map(|bytes| focus_images::prepare(bytes, &spec, &Limits::default()).unwrap().0.pixels)
+            .flat_map(|bytes| {
+                focus_images::prepare(bytes, &spec, &Limits::default())
+                    .unwrap()
+                    .0
+                    .pixels
+            })
             .collect();
         assert_eq!(found, expected.bytes("levels_pil").0, "{family}");
         let planes = planes(family, &expected, "levels_pil");
-        assert_eq!(planes.dims()[1..], [3, card.height as usize, card.width as usize]);
+        assert_eq!(
+            planes.dims()[1..],
+            [3, card.height as usize, card.width as usize]
+        );
     }
 }
 
@@ -141,20 +208,43 @@ fn dinov3_pixels_exactly_and_as_the_host_gives_them() {
     let expected = Expected::of("dinov3");
     let card = processing("dinov3").card;
     assert!(processing("dinov3").float_first);
-    let normalisation = Normalisation { mean: card.mean, std: card.std };
-    let spec = PrepareSpec { width: 64, height: 64, geometry: G::Squash, filter: F::Bilinear };
+    let normalisation = Normalisation {
+        mean: card.mean,
+        std: card.std,
+    };
+    let spec = PrepareSpec {
+        width: 64,
+        height: 64,
+        geometry: G::Squash,
+        filter: F::Bilinear,
+    };
     let (mut exact, mut near) = (Vec::new(), Vec::new());
     for bytes in photographs() {
         let image = focus_images::decode(&bytes, &Limits::default()).unwrap().0;
         let wide: Vec<f32> = image.pixels.iter().map(|&v| f32::from(v)).collect();
         let scaling = Scaling::new((image.width, image.height), (64, 64), Filter::Bilinear);
         let resized = resize_f32(&wide, &scaling, 3).unwrap();
-        exact.extend(values(&normalisation.float_planes(&resized, 64, 64, &Device::Cpu, DType::F32).unwrap()));
-        let prepared = focus_images::prepare(&bytes, &spec, &Limits::default()).unwrap().0.pixels;
-        near.extend(values(&normalisation.planes(&prepared, 64, 64, &Device::Cpu, DType::F32).unwrap()));
+        exact.extend(values(
+            &normalisation
+                .float_planes(&resized, 64, 64, &Device::Cpu, DType::F32)
+                .unwrap(),
+        ));
+        let prepared = focus_images::prepare(&bytes, &spec, &Limits::default())
+            .unwrap()
+            .0
+            .pixels;
+        near.extend(values(
+            &normalisation
+                .planes(&prepared, 64, 64, &Device::Cpu, DType::F32)
+                .unwrap(),
+        ));
     }
     let wanted = expected.values("pixel_values");
-    assert!(difference(&exact, &wanted) < 1e-5, "{}", difference(&exact, &wanted));
+    assert!(
+        difference(&exact, &wanted) < 1e-5,
+        "{}",
+        difference(&exact, &wanted)
+    );
     // Half a level and the rounding between the two passes.
     let level = 1.0 / 255.0 / 0.224;
     let apart = difference(&near, &wanted);
@@ -177,19 +267,36 @@ fn the_plugin_gives_what_the_model_gives() {
         let opened = encoder.opened();
         assert_eq!(opened.embedding_dim, 32);
         assert_eq!(opened.preprocessing, processing(family).card);
-        assert!(opened.notes.contains(&"track corrected".to_owned()), "{:?}", opened.notes);
+        assert!(
+            opened.notes.contains(&"track corrected".to_owned()),
+            "{:?}",
+            opened.notes
+        );
         if family == "dinov3" {
-            assert!(opened.notes.iter().any(|note| note.contains("floating point")));
+            assert!(
+                opened
+                    .notes
+                    .iter()
+                    .any(|note| note.contains("floating point"))
+            );
             continue;
         }
         let (mut bytes, [_, height, width, _]) = expected.bytes("levels");
         bytes.resize(8 * height * width * 3, 0);
         let batch = ImageBatch::new(&bytes, width, height, 2).unwrap();
-        let found = encoder.image_encoder().unwrap().encode(&batch, &Host::detached()).unwrap();
+        let found = encoder
+            .image_encoder()
+            .unwrap()
+            .encode(&batch, &Host::detached())
+            .unwrap();
         assert_eq!((found.rows(), found.dim()), (2, 32));
         assert_close(family, found.values(), &expected.values("cls"));
         let wrong = ImageBatch::new(&bytes, width * 2, height, 2).unwrap();
-        let error = encoder.image_encoder().unwrap().encode(&wrong, &Host::detached()).unwrap_err();
+        let error = encoder
+            .image_encoder()
+            .unwrap()
+            .encode(&wrong, &Host::detached())
+            .unwrap_err();
         assert!(error.to_string().contains("wrong size"));
     }
 }

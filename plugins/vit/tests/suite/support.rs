@@ -10,7 +10,13 @@ use vit::preprocess;
 
 /// The families, with the file of the other format where there is one.
 pub const FAMILIES: [&str; 7] = [
-    "vit", "dinov2", "dinov3", "retfound_mae", "retfound_dinov2", "retfound_green", "visionfm",
+    "vit",
+    "dinov2",
+    "dinov3",
+    "retfound_mae",
+    "retfound_dinov2",
+    "retfound_green",
+    "visionfm",
 ];
 
 /// Tolerance against the reference in f32.
@@ -19,7 +25,9 @@ pub const RELATIVE: f32 = 1e-4;
 pub const ABSOLUTE: f32 = 2e-5;
 
 pub fn folder(family: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(family)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(family)
 }
 
 pub fn config(family: &str) -> VitConfig {
@@ -39,7 +47,13 @@ pub struct Expected(Checkpoint);
 
 impl Expected {
     pub fn of(family: &str) -> Self {
-        Self(Checkpoint::open_file(&folder(family).join("expected.safetensors"), &Layout::default()).unwrap())
+        Self(
+            Checkpoint::open_file(
+                &folder(family).join("expected.safetensors"),
+                &Layout::default(),
+            )
+            .unwrap(),
+        )
     }
 
     pub fn has(&self, name: &str) -> bool {
@@ -47,7 +61,11 @@ impl Expected {
     }
 
     pub fn tensor(&self, name: &str) -> Tensor {
-        self.0.get(name).expect(name).to_tensor(&Device::Cpu, DType::F32).unwrap()
+        self.0
+            .get(name)
+            .expect(name)
+            .to_tensor(&Device::Cpu, DType::F32)
+            .unwrap()
     }
 
     pub fn values(&self, name: &str) -> Vec<f32> {
@@ -62,7 +80,13 @@ impl Expected {
 }
 
 pub fn values(tensor: &Tensor) -> Vec<f32> {
-    tensor.to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    tensor
+        .to_dtype(DType::F32)
+        .unwrap()
+        .flatten_all()
+        .unwrap()
+        .to_vec1()
+        .unwrap()
 }
 
 /// The reference's input as planes, from torchvision's bytes or Pillow's (`levels`, `levels_pil`).
@@ -72,8 +96,13 @@ pub fn planes(family: &str, expected: &Expected, name: &str) -> Tensor {
     }
     let (bytes, [_, height, width, _]) = expected.bytes(name);
     let card = processing(family).card;
-    let normalisation = Normalisation { mean: card.mean, std: card.std };
-    normalisation.planes(&bytes, width, height, &Device::Cpu, DType::F32).unwrap()
+    let normalisation = Normalisation {
+        mean: card.mean,
+        std: card.std,
+    };
+    normalisation
+        .planes(&bytes, width, height, &Device::Cpu, DType::F32)
+        .unwrap()
 }
 
 /// Which file of the fixture.
@@ -83,7 +112,13 @@ pub enum Form {
     Pickle,
 }
 
-pub fn load(family: &str, config: &VitConfig, pool: Pool, form: Form, dtype: DType) -> Result<Vit, LoadError> {
+pub fn load(
+    family: &str,
+    config: &VitConfig,
+    pool: Pool,
+    form: Form,
+    dtype: DType,
+) -> Result<Vit, LoadError> {
     load_from(&folder(family), config, pool, form, dtype, size(family))
 }
 
@@ -104,10 +139,17 @@ pub fn load_from(
         Form::Safetensors => "model.safetensors",
         Form::Pickle => "checkpoint.pth",
     };
-    let checkpoint = Checkpoint::open_file(&folder.join(file), &Layout::stripping(&["module.", "backbone."]))?;
-    focus_nn::weights::load(checkpoint, &Device::Cpu, dtype, config.naming.ignored(), |w| {
-        Vit::load(config, pool, size, w)
-    })
+    let checkpoint = Checkpoint::open_file(
+        &folder.join(file),
+        &Layout::stripping(&["module.", "backbone."]),
+    )?;
+    focus_nn::weights::load(
+        checkpoint,
+        &Device::Cpu,
+        dtype,
+        config.naming.ignored(),
+        |w| Vit::load(config, pool, size, w),
+    )
 }
 
 /// The embedding of the fixture's images.
@@ -119,13 +161,20 @@ pub fn embed(family: &str, config: &VitConfig, pool: Pool) -> Vec<f32> {
 
 pub fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max)
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| (x - y).abs())
+        .fold(0.0, f32::max)
 }
 
 pub fn assert_close(what: &str, found: &[f32], wanted: &[f32]) {
     assert_eq!(found.len(), wanted.len(), "{what}");
     for (x, y) in found.iter().zip(wanted) {
-        assert!((x - y).abs() <= ABSOLUTE + RELATIVE * y.abs(), "{what}: {x} {y}, at most {}", difference(found, wanted));
+        assert!(
+            (x - y).abs() <= ABSOLUTE + RELATIVE * y.abs(),
+            "{what}: {x} {y}, at most {}",
+            difference(found, wanted)
+        );
     }
 }
 

@@ -10,7 +10,10 @@ use vit::pool::Pool;
 fn moved(family: &str, change: impl Fn(&mut VitConfig)) -> f32 {
     let mut config = config(family);
     change(&mut config);
-    difference(&embed(family, &config, Pool::Cls), &Expected::of(family).values("cls"))
+    difference(
+        &embed(family, &config, Pool::Cls),
+        &Expected::of(family).values("cls"),
+    )
 }
 
 /// Ten times the tolerance on values of size 1.
@@ -25,7 +28,15 @@ fn without_a_mistake_nothing_moves() {
 
 #[test]
 fn the_norms_epsilon_of_each_family() {
-    for (family, wrong) in [("vit", 1e-6), ("dinov2", 1e-5), ("dinov3", 1e-6), ("retfound_mae", 1e-5), ("visionfm", 1e-5), ("retfound_dinov2", 1e-5), ("retfound_green", 1e-5)] {
+    for (family, wrong) in [
+        ("vit", 1e-6),
+        ("dinov2", 1e-5),
+        ("dinov3", 1e-6),
+        ("retfound_mae", 1e-5),
+        ("visionfm", 1e-5),
+        ("retfound_dinov2", 1e-5),
+        ("retfound_green", 1e-5),
+    ] {
         let apart = moved(family, |config| config.eps = wrong);
         assert!(apart > 2e-4, "{family}: {apart}");
     }
@@ -44,7 +55,11 @@ fn the_exact_activation() {
 #[test]
 fn dinov2s_table_by_size_and_not_by_factor() {
     let apart = moved("dinov2", |config| {
-        config.position = Position::Table { trained: Some(70), prefixed: true, how: Interpolation::Factor { offset: 0.1 } };
+        config.position = Position::Table {
+            trained: Some(70),
+            prefixed: true,
+            how: Interpolation::Factor { offset: 0.1 },
+        };
     });
     assert!(apart > FAR, "{apart}");
 }
@@ -52,7 +67,9 @@ fn dinov2s_table_by_size_and_not_by_factor() {
 #[test]
 fn dinov3_turns_by_its_base() {
     for theta in [10_000.0, 10.0] {
-        let apart = moved("dinov3", |config| config.position = Position::Rotary { theta });
+        let apart = moved("dinov3", |config| {
+            config.position = Position::Rotary { theta }
+        });
         assert!(apart > FAR, "{theta}: {apart}");
     }
 }
@@ -63,7 +80,10 @@ fn poolings_are_not_each_other() {
     let config = config("retfound_mae");
     let gap = embed("retfound_mae", &config, Pool::GapFcNorm);
     assert!(difference(&gap, &mae.values("cls")) > 0.5);
-    assert!(difference(&gap, &mae.values("patch_mean")) > FAR, "the mean is of tokens before the last norm");
+    assert!(
+        difference(&gap, &mae.values("patch_mean")) > FAR,
+        "the mean is of tokens before the last norm"
+    );
     let vit = Expected::of("vit");
     assert!(difference(&vit.values("pooler_output"), &vit.values("cls")) > 0.1);
 }
@@ -86,29 +106,60 @@ fn a_wrong_architecture_is_refused_by_name() {
     let refused = |family: &str, change: &dyn Fn(&mut VitConfig)| {
         let mut config = config(family);
         change(&mut config);
-        load(family, &config, Pool::Cls, Form::Safetensors, DType::F32).unwrap_err().to_string()
+        load(family, &config, Pool::Cls, Form::Safetensors, DType::F32)
+            .unwrap_err()
+            .to_string()
     };
     let text = refused("retfound_green", &|c| c.registers = 0);
     assert!(text.contains("unexpected 1: `reg_token`"), "{text}");
-    let text = refused("dinov3", &|c| c.biases = Biases { key: true, ..c.biases });
-    assert!(text.contains("missing 2 of") && text.contains("`layer.0.attention.k_proj.bias`"), "{text}");
+    let text = refused("dinov3", &|c| {
+        c.biases = Biases {
+            key: true,
+            ..c.biases
+        }
+    });
+    assert!(
+        text.contains("missing 2 of") && text.contains("`layer.0.attention.k_proj.bias`"),
+        "{text}"
+    );
     let text = refused("dinov2", &|c| c.layer_scale = None);
-    assert!(text.contains("unexpected 4: `encoder.layer.0.layer_scale1.lambda1`"), "{text}");
+    assert!(
+        text.contains("unexpected 4: `encoder.layer.0.layer_scale1.lambda1`"),
+        "{text}"
+    );
     let prefixed = |c: &mut VitConfig| {
-        c.position = Position::Table { trained: Some(56), prefixed: true, how: Interpolation::Size };
+        c.position = Position::Table {
+            trained: Some(56),
+            prefixed: true,
+            how: Interpolation::Size,
+        };
     };
     let text = refused("retfound_green", &prefixed);
-    assert!(text.contains("shape of `pos_embed`: expected [1, 17, 32], found [1, 16, 32]"), "{text}");
+    assert!(
+        text.contains("shape of `pos_embed`: expected [1, 17, 32], found [1, 16, 32]"),
+        "{text}"
+    );
     let text = refused("vit", &|c| c.depth = 3);
-    assert!(text.contains("missing 16 of") && text.contains("`encoder.layer.2."), "{text}");
+    assert!(
+        text.contains("missing 16 of") && text.contains("`encoder.layer.2."),
+        "{text}"
+    );
 }
 
 /// Where the checkpoint alone knows the size of its table, that size is found.
 #[test]
 fn a_tables_size_can_be_the_checkpoints_to_say() {
-    for (family, trained) in [("retfound_dinov2", true), ("dinov2", true), ("retfound_green", false)] {
+    for (family, trained) in [
+        ("retfound_dinov2", true),
+        ("dinov2", true),
+        ("retfound_green", false),
+    ] {
         let apart = moved(family, |config| {
-            config.position = Position::Table { trained: None, prefixed: trained, how: Interpolation::Size };
+            config.position = Position::Table {
+                trained: None,
+                prefixed: trained,
+                how: Interpolation::Size,
+            };
         });
         assert!(apart < 2e-5, "{family}: {apart}");
     }

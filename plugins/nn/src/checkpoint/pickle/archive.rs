@@ -34,7 +34,8 @@ pub(super) fn read(file: &MappedFile) -> Result<Pickled, LoadError> {
     if part("byteorder").is_some_and(|order| order != b"little") {
         return Err(file.fault("its values are big-endian"));
     }
-    let pickle = part("data.pkl").ok_or_else(|| file.fault("`data.pkl` reaches beyond the file"))?;
+    let pickle =
+        part("data.pkl").ok_or_else(|| file.fault("`data.pkl` reaches beyond the file"))?;
     if pickle.len() > MAX_PICKLE {
         return Err(file.fault(format!("`data.pkl` is longer than {MAX_PICKLE} bytes")));
     }
@@ -58,7 +59,8 @@ pub(super) fn read(file: &MappedFile) -> Result<Pickled, LoadError> {
 
 /// Where each entry's bytes are in the file.
 fn entries(file: &MappedFile) -> Result<BTreeMap<String, Range<usize>>, LoadError> {
-    let fault = |error: zip::result::ZipError| file.fault(format!("the archive is damaged: {error}"));
+    let fault =
+        |error: zip::result::ZipError| file.fault(format!("the archive is damaged: {error}"));
     let mut archive = ZipArchive::new(Cursor::new(file.bytes())).map_err(fault)?;
     if archive.len() > MAX_ENTRIES {
         return Err(file.fault(format!("the archive has more than {MAX_ENTRIES} entries")));

@@ -4,7 +4,14 @@
 //! length that a pickle claims is believed before its bytes are there, and what is copied is charged against the limit on nodes.
 
 pub(super) use super::opcode::PROTO;
-use super::opcode::*;
+use super::opcode::{
+    ADDITEMS, APPEND, APPENDS, BINBYTES, BINBYTES8, BINFLOAT, BINGET, BININT, BININT1, BININT2,
+    BINPERSID, BINPUT, BINSTRING, BINUNICODE, BINUNICODE8, BUILD, BYTEARRAY8, DICT, DUP,
+    EMPTY_DICT, EMPTY_LIST, EMPTY_SET, EMPTY_TUPLE, FLOAT, FRAME, FROZENSET, GET, GLOBAL, INT,
+    LIST, LONG, LONG_BINGET, LONG_BINPUT, LONG1, LONG4, MARK, MEMOIZE, NEWFALSE, NEWOBJ, NEWOBJ_EX,
+    NEWTRUE, NONE, POP, POP_MARK, PUT, REDUCE, SETITEM, SETITEMS, SHORT_BINBYTES, SHORT_BINSTRING,
+    SHORT_BINUNICODE, STACK_GLOBAL, STOP, STRING, TUPLE, TUPLE1, TUPLE2, TUPLE3, UNICODE,
+};
 use super::value::{Heap, Id, Node, View};
 use crate::checkpoint::Kind;
 use crate::checkpoint::tensor::MAX_RANK;
@@ -71,7 +78,6 @@ impl<'a> Machine<'a> {
         self.heap
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm an opcode")]
     fn step(&mut self) -> Outcome<Option<Id>> {
         let opcode = self.take(1)?[0];
         match opcode {
@@ -132,7 +138,10 @@ impl<'a> Machine<'a> {
             }
             LONG => {
                 let line = self.line()?;
-                let node = line.trim_end_matches('L').parse().map_or(Node::Number, Node::Int);
+                let node = line
+                    .trim_end_matches('L')
+                    .parse()
+                    .map_or(Node::Number, Node::Int);
                 self.push(node)?;
             }
             LONG1 => {
@@ -271,7 +280,10 @@ impl<'a> Machine<'a> {
                 self.push(node)?;
             }
             PUT => {
-                let key = self.line()?.parse().map_err(|_| "a memo key is malformed")?;
+                let key = self
+                    .line()?
+                    .parse()
+                    .map_err(|_| "a memo key is malformed")?;
                 self.memoize(key)?;
             }
             BINPUT => {
@@ -287,7 +299,10 @@ impl<'a> Machine<'a> {
                 self.memoize(key)?;
             }
             GET => {
-                let key = self.line()?.parse().map_err(|_| "a memo key is malformed")?;
+                let key = self
+                    .line()?
+                    .parse()
+                    .map_err(|_| "a memo key is malformed")?;
                 self.recall(key)?;
             }
             BINGET => {
@@ -322,7 +337,8 @@ impl<'a> Machine<'a> {
     }
 
     fn length8(&mut self) -> Outcome<usize> {
-        usize::try_from(u64::from_le_bytes(self.array()?)).map_err(|_| "it ends in the middle".into())
+        usize::try_from(u64::from_le_bytes(self.array()?))
+            .map_err(|_| "it ends in the middle".into())
     }
 
     fn line(&mut self) -> Outcome<&'a str> {
@@ -442,7 +458,10 @@ impl<'a> Machine<'a> {
                 if !matches!(self.heap.get(storage), Node::Storage(..)) {
                     return Err("a tensor has no storage".into());
                 }
-                let offset = self.heap.size(argument(1)?).ok_or("a tensor's offset is no count")?;
+                let offset = self
+                    .heap
+                    .size(argument(1)?)
+                    .ok_or("a tensor's offset is no count")?;
                 let shape = self.sizes(argument(2)?)?;
                 let strides = self.sizes(argument(3)?)?;
                 Ok(Node::Tensor(View {
@@ -458,7 +477,9 @@ impl<'a> Machine<'a> {
                     _ => Err("a parameter has no tensor".into()),
                 }
             }
-            "collections.OrderedDict" | "builtins.dict" | "__builtin__.dict"
+            "collections.OrderedDict"
+            | "builtins.dict"
+            | "__builtin__.dict"
             | "collections.defaultdict" => {
                 let Some(&first) = args.first() else {
                     return Ok(Node::Dict(Vec::new()));
@@ -468,7 +489,9 @@ impl<'a> Machine<'a> {
                     return Ok(Node::Dict(Vec::new()));
                 };
                 let pair = |&row: &Id| match self.heap.get(row) {
-                    Node::List(pair) | Node::Tuple(pair) if pair.len() == 2 => Ok((pair[0], pair[1])),
+                    Node::List(pair) | Node::Tuple(pair) if pair.len() == 2 => {
+                        Ok((pair[0], pair[1]))
+                    }
                     _ => Err("a dictionary is made from what are not pairs"),
                 };
                 let dict = rows.iter().map(pair).collect::<Result<Vec<_>, _>>()?;
@@ -480,19 +503,29 @@ impl<'a> Machine<'a> {
     }
 
     fn sizes(&self, id: Id) -> Outcome<Vec<usize>> {
-        let items = self.heap.tuple(id).ok_or("a tensor's shape is not a tuple")?;
+        let items = self
+            .heap
+            .tuple(id)
+            .ok_or("a tensor's shape is not a tuple")?;
         if items.len() > MAX_RANK {
             return Err(format!("a tensor has more than {MAX_RANK} axes"));
         }
         items
             .iter()
-            .map(|&item| self.heap.size(item).ok_or_else(|| "a tensor's side is no count".into()))
+            .map(|&item| {
+                self.heap
+                    .size(item)
+                    .ok_or_else(|| "a tensor's side is no count".into())
+            })
             .collect()
     }
 
     /// `("storage", torch.FloatStorage, key, device, count)`, with one more entry in the older form.
     fn storage(&self, id: Id) -> Outcome<Node> {
-        let parts = self.heap.tuple(id).ok_or("a reference to a storage is not a tuple")?;
+        let parts = self
+            .heap
+            .tuple(id)
+            .ok_or("a reference to a storage is not a tuple")?;
         let [tag, class, key, _, count, ..] = *parts else {
             return Err("a reference to a storage is too short".into());
         };
@@ -516,7 +549,10 @@ impl<'a> Machine<'a> {
         if self.heap.text(key).is_none() {
             return Err("a storage has no key".into());
         }
-        let count = self.heap.size(count).ok_or("a storage's length is no count")?;
+        let count = self
+            .heap
+            .size(count)
+            .ok_or("a storage's length is no count")?;
         Ok(Node::Storage(kind, key, count))
     }
 }
@@ -525,20 +561,54 @@ fn pairs(items: &[Id]) -> Outcome<Vec<(Id, Id)>> {
     if !items.len().is_multiple_of(2) {
         return Err("a dictionary has a key without a value".into());
     }
-    Ok(items.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
+    Ok(items
+        .chunks_exact(2)
+        .map(|pair| (pair[0], pair[1]))
+        .collect())
 }
 
 /// Modules that reach the system; nothing a checkpoint holds comes from them.
 const DENIED: [&str; 22] = [
-    "os", "posix", "nt", "sys", "subprocess", "commands", "pty", "socket", "shutil", "importlib",
-    "runpy", "code", "codeop", "ctypes", "pickle", "_pickle", "marshal", "multiprocessing",
-    "asyncio", "webbrowser", "platform", "signal",
+    "os",
+    "posix",
+    "nt",
+    "sys",
+    "subprocess",
+    "commands",
+    "pty",
+    "socket",
+    "shutil",
+    "importlib",
+    "runpy",
+    "code",
+    "codeop",
+    "ctypes",
+    "pickle",
+    "_pickle",
+    "marshal",
+    "multiprocessing",
+    "asyncio",
+    "webbrowser",
+    "platform",
+    "signal",
 ];
 
 /// Of Python's own, what makes plain data.
 const PLAIN: [&str; 14] = [
-    "set", "frozenset", "list", "dict", "tuple", "int", "float", "complex", "bool", "str", "bytes",
-    "bytearray", "object", "slice",
+    "set",
+    "frozenset",
+    "list",
+    "dict",
+    "tuple",
+    "int",
+    "float",
+    "complex",
+    "bool",
+    "str",
+    "bytes",
+    "bytearray",
+    "object",
+    "slice",
 ];
 
 fn global(module: &str, name: &str) -> Outcome<Node> {

@@ -38,9 +38,9 @@ pub(super) fn read(
     } else if bytes.starts_with(&[machine::PROTO]) {
         legacy::read(file)?
     } else if bytes.get(257..262) == Some(b"ustar") {
-        return Err(
-            file.fault("it is a tar file, as PyTorch wrote before 0.1.10; save it again with a newer one")
-        );
+        return Err(file.fault(
+            "it is a tar file, as PyTorch wrote before 0.1.10; save it again with a newer one",
+        ));
     } else {
         return Err(
             file.fault("it is neither safetensors nor a PyTorch file: it begins with other bytes")
@@ -52,11 +52,10 @@ pub(super) fn read(
         let Node::Tensor(view) = pickled.heap.get(id) else {
             continue;
         };
-        let tensor = state::resolve(&pickled, view, file)
-            .map_err(|reason| LoadError::Tensor {
-                name: name.clone(),
-                reason,
-            })?;
+        let tensor = state::resolve(&pickled, view, file).map_err(|reason| LoadError::Tensor {
+            name: name.clone(),
+            reason,
+        })?;
         tensors.push((name, tensor));
     }
     Ok(tensors)

@@ -27,7 +27,8 @@ fn archive(pickle: &[u8], storages: &[(&str, &[u8])]) -> Vec<u8> {
     zip.start_file("archive/data.pkl", stored).unwrap();
     zip.write_all(pickle).unwrap();
     for (key, bytes) in storages {
-        zip.start_file(format!("archive/data/{key}"), stored).unwrap();
+        zip.start_file(format!("archive/data/{key}"), stored)
+            .unwrap();
         zip.write_all(bytes).unwrap();
     }
     zip.finish().unwrap().into_inner()
@@ -50,7 +51,13 @@ fn number(out: &mut Vec<u8>, value: i32) {
 }
 
 /// `_rebuild_tensor_v2(storage, offset, shape, strides, False, OrderedDict())`
-fn tensor(out: &mut Vec<u8>, storage: (&str, &str, i32), offset: i32, shape: &[i32], strides: &[i32]) {
+fn tensor(
+    out: &mut Vec<u8>,
+    storage: (&str, &str, i32),
+    offset: i32,
+    shape: &[i32],
+    strides: &[i32],
+) {
     let (class, key, count) = storage;
     global(out, "torch._utils._rebuild_tensor_v2");
     out.extend(b"((");
@@ -63,7 +70,9 @@ fn tensor(out: &mut Vec<u8>, storage: (&str, &str, i32), offset: i32, shape: &[i
     number(out, offset);
     for sizes in [shape, strides] {
         out.push(b'(');
-        sizes.iter().for_each(|&side| number(out, side));
+        for &side in sizes {
+            number(out, side);
+        }
         out.push(b't');
     }
     out.push(0x89);
@@ -117,7 +126,10 @@ fn strides_offsets_and_shared_storages() {
     ]);
     let checkpoint = open(&archive(&pickle, &[("0", &data)])).unwrap();
     assert_eq!(values(&checkpoint, "plain"), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
-    assert_eq!(values(&checkpoint, "turned"), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+    assert_eq!(
+        values(&checkpoint, "turned"),
+        [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
+    );
     assert_eq!(values(&checkpoint, "tail"), [4.0, 5.0]);
     assert_eq!(values(&checkpoint, "spread"), [5.0; 3]);
     assert_eq!(values(&checkpoint, "scalar"), [2.0]);
@@ -126,14 +138,29 @@ fn strides_offsets_and_shared_storages() {
 
 #[test]
 fn every_float_type_is_read() {
-    let half: Vec<u8> = [1.5_f32, -2.0].iter().flat_map(|&v| half::f16::from_f32(v).to_le_bytes()).collect();
-    let brain: Vec<u8> = [1.5_f32, -2.0].iter().flat_map(|&v| half::bf16::from_f32(v).to_le_bytes()).collect();
-    let double: Vec<u8> = [1.5_f64, -2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let half: Vec<u8> = [1.5_f32, -2.0]
+        .iter()
+        .flat_map(|&v| half::f16::from_f32(v).to_le_bytes())
+        .collect();
+    let brain: Vec<u8> = [1.5_f32, -2.0]
+        .iter()
+        .flat_map(|&v| half::bf16::from_f32(v).to_le_bytes())
+        .collect();
+    let double: Vec<u8> = [1.5_f64, -2.0]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
     let long: Vec<u8> = [7_i64, -2].iter().flat_map(|v| v.to_le_bytes()).collect();
     let pickle = dict(&[
         ("half", made(("torch.HalfStorage", "0", 2), 0, &[2], &[1])),
-        ("brain", made(("torch.BFloat16Storage", "1", 2), 0, &[2], &[1])),
-        ("double", made(("torch.DoubleStorage", "2", 2), 0, &[2], &[1])),
+        (
+            "brain",
+            made(("torch.BFloat16Storage", "1", 2), 0, &[2], &[1]),
+        ),
+        (
+            "double",
+            made(("torch.DoubleStorage", "2", 2), 0, &[2], &[1]),
+        ),
         ("long", made(("torch.LongStorage", "3", 2), 0, &[2], &[1])),
     ]);
     let storages: [(&str, &[u8]); 4] = [("0", &half), ("1", &brain), ("2", &double), ("3", &long)];
@@ -148,24 +175,51 @@ fn every_float_type_is_read() {
 fn tensors_that_reach_beyond_their_storage_are_refused() {
     let data = floats(&[0.0; 4]);
     for (case, wanted) in [
-        (made((FLOATS, "0", 4), 0, &[5], &[1]), "needs 20 bytes, found 16"),
-        (made((FLOATS, "0", 4), 3, &[2], &[1]), "needs 8 bytes, found 4"),
-        (made((FLOATS, "0", 4), 5, &[1], &[1]), "begins beyond its storage"),
+        (
+            made((FLOATS, "0", 4), 0, &[5], &[1]),
+            "needs 20 bytes, found 16",
+        ),
+        (
+            made((FLOATS, "0", 4), 3, &[2], &[1]),
+            "needs 8 bytes, found 4",
+        ),
+        (
+            made((FLOATS, "0", 4), 5, &[1], &[1]),
+            "begins beyond its storage",
+        ),
         (made((FLOATS, "0", 4), 0, &[2, 2], &[i32::MAX, 1]), "needs"),
-        (made((FLOATS, "0", 9), 0, &[1], &[1]), "cut short: expected 9 values, found 16 bytes"),
-        (made((FLOATS, "7", 4), 0, &[1], &[1]), "storage `7` is not in the file"),
+        (
+            made((FLOATS, "0", 9), 0, &[1], &[1]),
+            "cut short: expected 9 values, found 16 bytes",
+        ),
+        (
+            made((FLOATS, "7", 4), 0, &[1], &[1]),
+            "storage `7` is not in the file",
+        ),
         (made((FLOATS, "0", 4), 0, &[1, 1], &[1]), "differ in length"),
-        (made((FLOATS, "0", 4), 0, &[i32::MAX; 16], &[0; 16]), "overflows"),
+        (
+            made((FLOATS, "0", 4), 0, &[i32::MAX; 16], &[0; 16]),
+            "overflows",
+        ),
     ] {
         let error = open(&archive(&dict(&[("bad", case)]), &[("0", &data)])).unwrap_err();
-        assert!(error.to_string().contains("`bad`") && error.to_string().contains(wanted), "{error}");
+        assert!(
+            error.to_string().contains("`bad`") && error.to_string().contains(wanted),
+            "{error}"
+        );
     }
     for (case, wanted) in [
         (made((FLOATS, "0", -1), 0, &[1], &[1]), "length is no count"),
         (made((FLOATS, "0", 4), -1, &[1], &[1]), "offset is no count"),
         (made((FLOATS, "0", 4), 0, &[-1], &[1]), "side is no count"),
-        (made((FLOATS, "0", 4), 0, &[1; 17], &[1; 17]), "more than 16 axes"),
-        (made(("torch.ComplexFloatStorage", "0", 4), 0, &[1], &[1]), "`torch.ComplexFloatStorage` are not supported"),
+        (
+            made((FLOATS, "0", 4), 0, &[1; 17], &[1; 17]),
+            "more than 16 axes",
+        ),
+        (
+            made(("torch.ComplexFloatStorage", "0", 4), 0, &[1], &[1]),
+            "`torch.ComplexFloatStorage` are not supported",
+        ),
     ] {
         let error = open(&archive(&dict(&[("bad", case)]), &[("0", &data)])).unwrap_err();
         assert!(error.to_string().contains(wanted), "{error}");
@@ -174,14 +228,26 @@ fn tensors_that_reach_beyond_their_storage_are_refused() {
 
 #[test]
 fn what_asks_for_code_is_refused_and_what_is_harmless_is_inert() {
-    for name in ["os.system", "posix.system", "builtins.eval", "__builtin__.exec", "subprocess.Popen", "os.path.join", "builtins.getattr"] {
+    for name in [
+        "os.system",
+        "posix.system",
+        "builtins.eval",
+        "__builtin__.exec",
+        "subprocess.Popen",
+        "os.path.join",
+        "builtins.getattr",
+    ] {
         let mut out = vec![0x80, 2];
         global(&mut out, name);
         out.push(b'(');
         text(&mut out, "touch /tmp/gone");
         out.extend(b"tR.");
         let error = open(&archive(&out, &[])).unwrap_err();
-        assert!(matches!(error, LoadError::Refused { .. }) && error.to_string().contains(&format!("`{name}`")), "{error}");
+        assert!(
+            matches!(error, LoadError::Refused { .. })
+                && error.to_string().contains(&format!("`{name}`")),
+            "{error}"
+        );
         assert!(error.hint().unwrap().contains("hostile"));
     }
     // By way of STACK_GLOBAL, and put together from the memo.
@@ -189,7 +255,12 @@ fn what_asks_for_code_is_refused_and_what_is_harmless_is_inert() {
     text(&mut out, "posix");
     text(&mut out, "system");
     out.extend([0x93, b'.']);
-    assert!(open(&archive(&out, &[])).unwrap_err().to_string().contains("`posix.system`"));
+    assert!(
+        open(&archive(&out, &[]))
+            .unwrap_err()
+            .to_string()
+            .contains("`posix.system`")
+    );
 
     let mut namespace = Vec::new();
     global(&mut namespace, "argparse.Namespace");
@@ -217,11 +288,20 @@ fn what_asks_for_code_is_refused_and_what_is_harmless_is_inert() {
 fn limits_hold() {
     let cases: [(Vec<u8>, &str); 9] = [
         (vec![b'('; 5000], "marks are open"),
-        ([vec![b'N'], vec![b'2'; 4_100_000]].concat(), "values are on the stack"),
+        (
+            [vec![b'N'], vec![b'2'; 4_100_000]].concat(),
+            "values are on the stack",
+        ),
         (vec![b'N'; 8_100_000], "values are on the stack"),
         ([b"N0".repeat(8_100_000)].concat(), "builds more than"),
-        (vec![b'X', 0xff, 0xff, 0xff, 0x7f, b'a'], "ends in the middle"),
-        (vec![0x8d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], "ends in the middle"),
+        (
+            vec![b'X', 0xff, 0xff, 0xff, 0x7f, b'a'],
+            "ends in the middle",
+        ),
+        (
+            vec![0x8d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+            "ends in the middle",
+        ),
         (vec![0x80, 9], "expected protocol 5"),
         (vec![b'0'], "empty stack"),
         (vec![b'h', 3], "memo entry is missing"),
@@ -233,12 +313,20 @@ fn limits_hold() {
     let mut long = vec![b'c'];
     long.extend(vec![b'a'; 400]);
     long.extend(b"\nb\n.");
-    assert!(open(&archive(&long, &[])).unwrap_err().to_string().contains("more than 256 bytes"));
+    assert!(
+        open(&archive(&long, &[]))
+            .unwrap_err()
+            .to_string()
+            .contains("more than 256 bytes")
+    );
     // A dictionary that holds itself is no danger: nothing walks into values.
     let mut cyclic = vec![0x80, 2, b'}', b'q', 0];
     text(&mut cyclic, "model");
     cyclic.extend(b"h\0s.");
-    assert!(matches!(open(&archive(&cyclic, &[])).unwrap_err(), LoadError::NoStateDict { .. }));
+    assert!(matches!(
+        open(&archive(&cyclic, &[])).unwrap_err(),
+        LoadError::NoStateDict { .. }
+    ));
 }
 
 #[test]
@@ -252,32 +340,49 @@ fn nested_keys_and_prefixes() {
         let bytes = archive(&dict(&[(key, inner("module.backbone.w"))]), &[("0", &data)]);
         let folder = Folder::new();
         let path = folder.file("c.pt", &bytes);
-        let checkpoint = Checkpoint::open_file(&path, &Layout::stripping(&Layout::WRAPPERS)).unwrap();
+        let checkpoint =
+            Checkpoint::open_file(&path, &Layout::stripping(&Layout::WRAPPERS)).unwrap();
         assert_eq!(checkpoint.names().collect::<Vec<_>>(), ["w"], "{key}");
     }
     let both = dict(&[("student", inner("a")), ("teacher", inner("b"))]);
     let folder = Folder::new();
     let path = folder.file("c.pt", &archive(&both, &[("0", &data)]));
-    let names = |layout: Layout| Checkpoint::open_file(&path, &layout).map(|c| c.names().map(str::to_owned).collect::<Vec<_>>());
+    let names = |layout: Layout| {
+        Checkpoint::open_file(&path, &layout)
+            .map(|c| c.names().map(str::to_owned).collect::<Vec<_>>())
+    };
     assert_eq!(names(Layout::default()).unwrap(), ["b"]);
     assert_eq!(names(Layout::default().under("student")).unwrap(), ["a"]);
-    let error = names(Layout::default().under("model")).unwrap_err().to_string();
-    assert!(error.contains("under `model`") && error.contains("found `student`, `teacher`"), "{error}");
-    let twice = dict(&[("module.w", inner("x")), ("model", {
-        let two = dict(&[
-            ("module.w", made((FLOATS, "0", 1), 0, &[1], &[1])),
-            ("w", made((FLOATS, "0", 1), 0, &[1], &[1])),
-        ]);
-        two[2..two.len() - 1].to_vec()
-    })]);
+    let error = names(Layout::default().under("model"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("under `model`") && error.contains("found `student`, `teacher`"),
+        "{error}"
+    );
+    let twice = dict(&[
+        ("module.w", inner("x")),
+        ("model", {
+            let two = dict(&[
+                ("module.w", made((FLOATS, "0", 1), 0, &[1], &[1])),
+                ("w", made((FLOATS, "0", 1), 0, &[1], &[1])),
+            ]);
+            two[2..two.len() - 1].to_vec()
+        }),
+    ]);
     let path = folder.file("d.pt", &archive(&twice, &[("0", &data)]));
     let error = Checkpoint::open_file(&path, &Layout::stripping(&["module."])).unwrap_err();
-    assert!(error.to_string().contains("Two tensors are called `w`"), "{error}");
+    assert!(
+        error.to_string().contains("Two tensors are called `w`"),
+        "{error}"
+    );
 }
 
 #[test]
 fn the_older_form_is_read() {
-    let mut out = vec![0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
+    let mut out = vec![
+        0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.',
+    ];
     out.extend([0x80, 2, b'M', 0xe9, 0x03, b'.']);
     let mut system = vec![0x80, 2, b'}'];
     text(&mut system, "little_endian");
@@ -318,9 +423,15 @@ fn the_older_form_is_read() {
 #[test]
 fn other_files_are_named_for_what_they_are() {
     for (bytes, wanted) in [
-        (b"<!DOCTYPE html><title>Log in</title>".to_vec(), "neither safetensors nor"),
+        (
+            b"<!DOCTYPE html><title>Log in</title>".to_vec(),
+            "neither safetensors nor",
+        ),
         (Vec::new(), "neither safetensors nor"),
-        (archive(b"N.", &[("0", b"")])[..60].to_vec(), "archive is damaged"),
+        (
+            archive(b"N.", &[("0", b"")])[..60].to_vec(),
+            "archive is damaged",
+        ),
         ([vec![b'x'; 257], b"ustar\0".to_vec()].concat(), "tar file"),
     ] {
         let error = open(&bytes).unwrap_err().to_string();
