@@ -134,7 +134,7 @@ pub fn planes(family: &str, name: &str) -> Tensor {
 /// A file of a fixture, opened as its card says.
 pub fn checkpoint(family: &str, file: &str) -> Checkpoint {
     let layout = match family {
-        "eyeclip" if file.ends_with(".pt") => Layout::default().under("model_state_dict"),
+        "eyeclip" if file != "model.safetensors" => Layout::default().under("model_state_dict"),
         _ => Layout::stripping(&["module."]),
     };
     let mut checkpoint = Checkpoint::open_file(&folder(family).join(file), &layout).unwrap();
