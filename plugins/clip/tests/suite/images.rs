@@ -1,0 +1,251 @@
+//! Image vectors and pixels equal the reference's.
+
+use crate::support::*;
+use clip::tower::image::ImageTower;
+use clip::{canvas, open};
+use focus_images::{Geometry as G, Limits, PrepareSpec, ResizeFilter as F};
+use focus_nn::{DType, Device, Tensor};
+use focus_plugin_sdk::{Geometry, Host, ImageBatch, Model, OpenOptions, ResizeFilter};
+use std::collections::BTreeMap;
+
+#[test]
+fn every_family_in_f32() {
+    for family in FAMILIES {
+        let (config, expected) = (config(family), Expected::of(family));
+        let found = embed(family, &config);
+        assert_close(family, &found, &expected.values(&feature(family, "image")));
+        assert_close(
+            family,
+            &unit(&found, config.embed_dim),
+            &expected.values("image_embeds"),
+        );
+    }
+}
+
+#[test]
+fn half_types_are_near() {
+    for family in FAMILIES {
+        let config = config(family);
+        let wanted = Expected::of(family).values("image_embeds");
+        for (dtype, least) in [(DType::BF16, 0.9998), (DType::F16, 0.99999)] {
+            let tower = image_tower(family, &config, dtype).unwrap();
+            let found = tower
+                .forward(&planes(family, "levels").to_dtype(dtype).unwrap())
+                .unwrap();
+            assert_eq!(found.dtype(), dtype);
+            for (a, b) in values(&found)
+                .chunks(config.embed_dim)
+                .zip(wanted.chunks(config.embed_dim))
+            {
+                assert!(
+                    cosine(a, b) >= least,
+                    "{family} {dtype:?}: {}",
+                    cosine(a, b)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mean_of_siglips_patches_and_flairs_features_before_the_heads() {
+    for family in ["siglip2", "medsiglip"] {
+        let ImageTower::Transformer(tower) =
+            image_tower(family, &config(family), DType::F32).unwrap()
+        else {
+            panic!("a transformer")
+        };
+        let found = values(&tower.patch_mean(&planes(family, "levels")).unwrap());
+        assert_close(family, &found, &Expected::of(family).values("patch_mean"));
+    }
+    let ImageTower::ResNet(tower, _) = image_tower("flair", &config("flair"), DType::F32).unwrap()
+    else {
+        panic!("a ResNet")
+    };
+    let found = values(&tower.forward(&planes("flair", "")).unwrap());
+    assert_close(
+        "flair",
+        &found,
+        &Expected::of("flair").values("resnet_features"),
+    );
+}
+
+#[test]
+fn pickles_and_safetensors_agree() {
+    for (family, file) in [
+        ("eyeclip", "eyeclip_visual.pt"),
+        ("retclip", "checkpoint.pt"),
+    ] {
+        let config = config(family);
+        let run = |file: &str| {
+            let image =
+                open::image(&config, checkpoint(family, file), &Device::Cpu, DType::F32).unwrap();
+            let (words, scale) =
+                open::words(&config, checkpoint(family, file), &Device::Cpu, DType::F32).unwrap();
+            let image = values(&image.forward(&planes(family, "levels")).unwrap());
+            (
+                image,
+                values(&words.forward(&tokens(family, "input_ids")).unwrap()),
+                scale,
+            )
+        };
+        let (plain, pickled) = (run("model.safetensors"), run(file));
+        if family == "retclip" {
+            assert_eq!(plain, pickled);
+        } else {
+            // Its matrices are f16, which cuts the smallest values.
+            assert_close(family, &pickled.0, &plain.0);
+            assert_close(family, &pickled.1, &plain.1);
+        }
+    }
+}
+
+#[test]
+fn an_image_alone_is_as_in_a_batch() {
+    for family in FAMILIES {
+        let config = config(family);
+        let tower = image_tower(family, &config, DType::F32).unwrap();
+        let both = planes(family, "levels");
+        let batch = Tensor::cat(&[&both, &both, &both, &both], 0).unwrap();
+        let together = values(&tower.forward(&batch).unwrap());
+        for image in 0..2 {
+            let alone = values(&tower.forward(&both.narrow(0, image, 1).unwrap()).unwrap());
+            for copy in 0..4 {
+                let row = &together[(2 * copy + image) * config.embed_dim..][..config.embed_dim];
+                assert_close(family, &alone, row);
+            }
+        }
+    }
+}
+
+fn photographs() -> [Vec<u8>; 2] {
+    ["fundus_b.png", "fundus_c.jpg"].map(|name| std::fs::read(folder("images").join(name)).unwrap())
+}
+
+#[test]
+fn pixels_equal_pillow_through_the_hosts_preparation() {
+    for family in FAMILIES {
+        if family == "flair" {
+            continue;
+        }
+        let card = open::preprocessing(&any_card(), &config(family), &folder(family)).unwrap();
+        let spec = PrepareSpec {
+            width: card.width,
+            height: card.height,
+            geometry: match card.geometry {
+                Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
+                _ => G::Squash,
+            },
+            filter: if card.filter == ResizeFilter::Bicubic {
+                F::Bicubic
+            } else {
+                F::Bilinear
+            },
+        };
+        let found: Vec<u8> = photographs()
+            .iter()
+            .flat_map(|bytes| {
+                focus_images::prepare(bytes, &spec, &Limits::default())
+                    .unwrap()
+                    .0
+                    .pixels
+            })
+            .collect();
+        assert_eq!(
+            found,
+            Expected::of(family).bytes("levels_pil").0,
+            "{family}"
+        );
+    }
+}
+
+#[test]
+fn flairs_pixels_from_the_full_picture() {
+    let wanted = Expected::of("flair").tensor("pixel_values");
+    for (number, bytes) in photographs().iter().enumerate() {
+        let image = focus_images::decode(bytes, &Limits::default()).unwrap().0;
+        let found =
+            canvas::prepare(&image.pixels, (image.width, image.height), 64, &Device::Cpu).unwrap();
+        let apart = difference(&values(&found), &values(&wanted.get(number).unwrap()));
+        assert!(apart < 1e-5, "picture {number}: {apart}");
+    }
+}
+
+#[test]
+fn the_plugin_gives_what_the_model_gives() {
+    for family in FAMILIES {
+        let config = config(family);
+        let mut settings = BTreeMap::new();
+        let options = |settings: &BTreeMap<String, String>| OpenOptions {
+            model: "checkpoint".into(),
+            device: "cpu".into(),
+            dtype: None,
+            weights: Some(folder(family).display().to_string()),
+            threads: 2,
+            settings: settings.clone(),
+        };
+        let host = Host::detached();
+        let mut encoder = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();
+        let opened = encoder.opened();
+        assert_eq!(opened.embedding_dim as usize, config.embed_dim);
+        assert!(
+            opened.notes.contains(&"track corrected".to_owned()),
+            "{:?}",
+            opened.notes
+        );
+        if is_resnet(&config) {
+            let blank = vec![0; 8 * 64 * 64 * 3];
+            let batch = ImageBatch::new(&blank, 64, 64, 1).unwrap();
+            let error = encoder
+                .image_encoder()
+                .unwrap()
+                .encode(&batch, &host)
+                .unwrap_err();
+            assert!(
+                error.to_string().contains("full pictures")
+                    && error.hint().unwrap().contains("pixels=resized")
+            );
+            settings.insert("pixels".into(), "resized".into());
+            let mut near = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();
+            assert!(
+                near.opened()
+                    .notes
+                    .iter()
+                    .any(|note| note.contains("floating point"))
+            );
+            assert_eq!(
+                near.image_encoder()
+                    .unwrap()
+                    .encode(&batch, &host)
+                    .unwrap()
+                    .rows(),
+                1
+            );
+            continue;
+        }
+        let (mut bytes, [_, height, width, _]) = Expected::of(family).bytes("levels");
+        bytes.resize(8 * height * width * 3, 0);
+        let batch = ImageBatch::new(&bytes, width, height, 2).unwrap();
+        let found = encoder
+            .image_encoder()
+            .unwrap()
+            .encode(&batch, &host)
+            .unwrap();
+        assert_eq!((found.rows(), found.dim()), (2, config.embed_dim));
+        assert_close(
+            family,
+            found.values(),
+            &Expected::of(family).values("image_features"),
+        );
+        let wrong = ImageBatch::new(&bytes, width * 2, height, 2).unwrap();
+        let error = encoder
+            .image_encoder()
+            .unwrap()
+            .encode(&wrong, &host)
+            .unwrap_err();
+        assert!(error.to_string().contains("wrong size"));
+        settings.insert("pixels".into(), "resized".into());
+        let error = clip::encoder::Encoder::open(&options(&settings), &host).unwrap_err();
+        assert!(error.to_string().contains("is for FLAIR"), "{error}");
+    }
+}
