@@ -112,6 +112,8 @@ pub(crate) struct EvalArgs {
     /// Methods, comma separated [default: all that fit the model].
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     pub(crate) methods: Vec<String>,
+    #[command(flatten)]
+    pub(crate) split: SplitArgs,
     /// Use at most N images of each split, in record order; for trying things out. 0: all.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) limit: usize,
@@ -239,8 +241,83 @@ pub(crate) enum PluginCommand {
     },
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// A dataset of the registry; without one, the registry is listed.
+    pub(crate) id: Option<String>,
+    /// Folder to fetch into [default: the dataset's id].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+    /// A registry file beside the embedded one (docs/downloads.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) registry: Option<PathBuf>,
+}
+
+/// Which dataset, where.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DatasetArgs {
+    /// An embedded mapper's id, or the path of a mapper component.
+    #[arg(long, value_name = "ID|PATH", default_value = config::DEFAULT_DATASET)]
+    pub(crate) dataset: String,
+    /// The dataset's folder, as downloaded.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// An option of the mapper; repeatable.
+    #[arg(long = "dataset-option", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) options: Vec<(String, String)>,
+}
+
+/// Which images are trained on and which are tested.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SplitArgs {
+    /// source: the source's own; own: drawn by whole patients, stratified, 60 to 40 (docs/curation.md); auto: the source's where it has one.
+    #[arg(long, value_enum, default_value_t = SplitArg::Auto)]
+    pub(crate) split: SplitArg,
+    /// Seed of a drawn split.
+    #[arg(long, value_name = "N", default_value_t = config::DEFAULT_SPLIT_SEED)]
+    pub(crate) split_seed: u64,
+}
+
+/// Where a split comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SplitArg {
+    /// The source's where it has one, else a drawn one.
+    Auto,
+    /// The source's.
+    Source,
+    /// A drawn one.
+    Own,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    #[command(flatten)]
+    pub(crate) dataset: DatasetArgs,
+    #[command(flatten)]
+    pub(crate) split: SplitArgs,
+    /// Photographs of a class in a split under which there is a warning.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) floor: u64,
+    /// Model sizes that sources should not fall short of, in pixels; comma separated.
+    #[arg(long, value_name = "EDGE", value_delimiter = ',')]
+    pub(crate) edges: Vec<u32>,
+    /// Warnings make the exit code 6 too, not errors alone.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How to write it.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Write it to this file instead of stdout.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatasetCommand {
+    /// Download a dataset into a folder; again, it continues. Sets behind a form: prints what to do.
+    Fetch(FetchArgs),
+    /// Look for what is wrong with a dataset: doubles, leaks, patients in two splits, broken files, small classes.
+    Audit(AuditArgs),
     /// List the embedded mappers with licence and access route.
     List,
     /// Map a dataset's label files and say what came of it.

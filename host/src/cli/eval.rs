@@ -1,10 +1,10 @@
 //! `focus-host eval`.
 
 use super::CommandResult;
-use super::args::{DecodeArg, EvalArgs, Weights};
+use super::args::{DecodeArg, EvalArgs, SplitArg, SplitArgs, Weights};
 use super::failure::{Code, Failure};
 use super::output::Output;
-use crate::config::{EvalConfig, Folders, WorkerConfig};
+use crate::config::{EvalConfig, Folders, SplitChoice, WorkerConfig};
 use crate::{doctor, eval, plugins, report};
 use focus_analysis::CellStatus;
 use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
@@ -69,6 +69,7 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         dataset_options: args.dataset_options.clone(),
         tasks: args.tasks.clone(),
         methods: args.methods.clone(),
+        split: split(&args.split),
         limit: args.limit,
         out: args.out.clone(),
         device: args.device.clone(),
@@ -84,6 +85,15 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         },
         folders,
     })
+}
+
+/// Where the split comes from.
+pub(super) fn split(args: &SplitArgs) -> SplitChoice {
+    match args.split {
+        SplitArg::Auto => SplitChoice::Auto(args.split_seed),
+        SplitArg::Source => SplitChoice::Source,
+        SplitArg::Own => SplitChoice::Own(args.split_seed),
+    }
 }
 
 /// The worker's options with this machine's defaults filled in.

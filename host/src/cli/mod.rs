@@ -3,12 +3,14 @@
 //! Each command is a file; `failure` turns errors into messages, hints and exit codes.
 
 mod args;
+mod audit;
 mod bars;
 mod compare;
 mod dataset;
 mod doctor;
 mod eval;
 mod failure;
+mod fetch;
 mod import;
 mod output;
 mod plugin;

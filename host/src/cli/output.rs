@@ -5,6 +5,7 @@ use super::args::Global;
 use super::bars::Bars;
 use super::failure::Failure;
 use comfy_table::{ContentArrangement, LineStyle, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -72,6 +73,19 @@ impl Output {
     /// Progress bars on a terminal, plain lines elsewhere, nothing with `--quiet`.
     pub(crate) fn progress(&self) -> Bars {
         Bars::new(!self.quiet, std::io::stderr().is_terminal())
+    }
+
+    /// A bar of bytes on a terminal, nothing elsewhere.
+    pub(crate) fn byte_bar(&self) -> Option<ProgressBar> {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::new(0);
+        let style = ProgressStyle::with_template(
+            "{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+        );
+        bar.set_style(style.expect("the template is valid"));
+        Some(bar)
     }
 
     /// Say what failed. With `--json` also as an object on stdout, so that a script gets one document either way.

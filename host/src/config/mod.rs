@@ -32,6 +32,8 @@ pub struct EvalConfig {
     pub tasks: Vec<String>,
     /// Method ids; empty: all that the model's interfaces allow.
     pub methods: Vec<String>,
+    /// Which images are trained on and which are tested.
+    pub split: SplitChoice,
     /// At most that many images per split, in record order; 0: all.
     pub limit: usize,
     /// The run folder; `None`: named from the run's identity below `runs/`.
@@ -79,6 +81,19 @@ pub struct WorkerConfig {
     pub threads: u32,
 }
 
+/// Where a split comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplitChoice {
+    /// The source's where it has one, else drawn with this seed.
+    Auto(u64),
+    /// The source's.
+    Source,
+    /// Drawn with this seed.
+    Own(u64),
+}
+
+/// Seed of a drawn split; the published benchmark's.
+pub const DEFAULT_SPLIT_SEED: u64 = 13;
 /// The embedded default dataset's id.
 pub const DEFAULT_DATASET: &str = "synthetic";
 /// Share of failed images a cell may have.

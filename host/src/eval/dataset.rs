@@ -1,7 +1,9 @@
 //! From a dataset's name and folder to records with labels, files, and what a report says of them. Reads no pixels.
 
 use super::{Advised, DatasetFacts, EvalError};
-use crate::config::{DEFAULT_DATASET, EvalConfig, Folders};
+use crate::config::{DEFAULT_DATASET, EvalConfig, Folders, SplitChoice};
+use focus_curation::CurationError;
+use focus_curation::splits::{self, OwnSplit, SplitPlan};
 use focus_datasets::{Job, Limits, Mapped, MapperSource, Track, map_stream};
 use focus_store::{DatasetIdentity, Record, Records};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +26,8 @@ pub struct Dataset {
     pub options: Vec<(String, String)>,
     /// Drawn by a program.
     pub synthetic: bool,
+    /// How records came into their splits.
+    pub split: Option<SplitPlan>,
 }
 
 /// The folder to read: the user's, or for the embedded default one that is drawn on first use.
@@ -50,12 +54,39 @@ fn data_folder(
 
 /// Map the dataset of a configuration.
 pub fn open(config: &EvalConfig) -> Result<Dataset, EvalError> {
-    Ok(convert(map(
+    let mapped = map(
         &config.dataset,
         config.data.as_deref(),
         &config.dataset_options,
         &config.folders,
-    )?))
+    )?;
+    split(convert(mapped), config.split)
+}
+
+/// Put each record into the split that is asked for.
+pub fn split(mut dataset: Dataset, choice: SplitChoice) -> Result<Dataset, EvalError> {
+    let has_own = dataset.records.rows.iter().any(|r| r.source_split.is_some());
+    let plan = match choice {
+        SplitChoice::Auto(seed) if !has_own => own(&dataset.records, seed),
+        SplitChoice::Own(seed) => own(&dataset.records, seed),
+        SplitChoice::Auto(_) | SplitChoice::Source => splits::source(&dataset.records),
+    };
+    let plan = plan.map_err(|error| EvalError::Input(Advised {
+        message: error.to_string(),
+        hint: error.hint(),
+    }))?;
+    plan.apply(&mut dataset.records)
+        .expect("the plan was made from these records");
+    dataset.split = Some(plan);
+    Ok(dataset)
+}
+
+fn own(records: &Records, seed: u64) -> Result<SplitPlan, CurationError> {
+    let options = OwnSplit {
+        seed,
+        ..OwnSplit::default()
+    };
+    splits::own(records, &options)
 }
 
 /// A dataset's records and identity, with its mapper's default options.
@@ -151,6 +182,7 @@ fn convert(mapped: Mapped) -> Dataset {
     Dataset {
         options: mapped.summary.options.clone(),
         synthetic: descriptor.synthetic,
+        split: None,
         records,
         files,
         identity,
