@@ -3,8 +3,8 @@
 use crate::pictures::{disc, jpeg, png};
 use crate::shapes;
 use focus_curation::audit::{
-    Access, AuditInput, AuditOptions, AuditReport, FindingKind as K, Severity, Terms, Wanted,
-    audit, markdown, text,
+    Access, AuditInput, AuditOptions, AuditReport, FindingKind as K, Prompt, Severity, Terms,
+    Wanted, audit, markdown, prompt_findings, text,
 };
 use focus_curation::splits::{OwnSplit, Track, published};
 use focus_store::{Record, Records};
@@ -292,6 +292,21 @@ fn labels_sizes_and_terms_are_judged_from_records_alone() {
         marked.contains("| binary\\_dr | test | 0 | 20 | 0 |"),
         "{marked}"
     );
+    let mut more = report.clone();
+    let prompts = [Prompt {
+        name: "glaucoma".into(),
+        sample: Some(3),
+        text: "cup_disc: 0.8. Glaucoma?".into(),
+    }];
+    more.add(prompt_findings(&prompts, &|_| {
+        vec![("cup_disc".into(), "0.8".into())]
+    }));
+    assert_eq!(more.findings.len(), report.findings.len() + 1);
+    assert!(
+        more.findings.is_sorted_by_key(|f| f.severity)
+            && more.of(K::PromptHoldsLabel)[0].count == 1
+    );
+
     let json = serde_json::to_string(&report).expect("JSON");
     assert_eq!(
         serde_json::from_str::<AuditReport>(&json).expect("reads"),
