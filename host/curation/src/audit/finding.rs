@@ -167,6 +167,13 @@ impl AuditReport {
         self.findings.iter().filter(|f| f.kind == kind).collect()
     }
 
+    /// Adds findings from elsewhere, such as [`super::prompt_findings`], in their places.
+    pub fn add(&mut self, findings: Vec<Finding>) {
+        let mut all = Findings(std::mem::take(&mut self.findings));
+        all.0.extend(findings);
+        self.findings = all.sorted();
+    }
+
     /// Whether the command should exit with 1, as `exit_policy` says.
     pub fn fails(&self, warnings_fail: bool) -> bool {
         self.count(Severity::Error) > 0 || (warnings_fail && self.count(Severity::Warning) > 0)

@@ -51,13 +51,15 @@ pub(super) fn search(prints: &[&Fingerprint], search: &Search) -> (Vec<Pair>, bo
     let bands = bands(search.max_distance.min(31) + 1);
     let (spent, kept) = (AtomicU64::new(0), AtomicU64::new(0));
     let mut pairs = Vec::new();
-    let mut order: Vec<usize> = (0..prints.len())
+    // Hashes beside their indices, so that a bucket is read in one go: a look into the fingerprints for each comparison would miss the cache each time.
+    let mut order: Vec<(u64, u32)> = (0..prints.len())
         .filter(|&i| prints[i].shape.is_some())
+        .map(|i| (prints[i].hash, i as u32))
         .collect();
     for (number, &(start, mask)) in bands.iter().enumerate() {
-        let key = |i: usize| prints[i].hash >> start & mask;
-        order.sort_unstable_by_key(|&i| (key(i), i));
-        let buckets: Vec<&[usize]> = order.chunk_by(|&a, &b| key(a) == key(b)).collect();
+        let key = |hash: u64| hash >> start & mask;
+        order.sort_unstable_by_key(|&(hash, i)| (key(hash), i));
+        let buckets: Vec<&[(u64, u32)]> = order.chunk_by(|a, b| key(a.0) == key(b.0)).collect();
         // By row of a bucket, so that one large bucket is shared among the threads.
         let rows = buckets.par_iter().flat_map(|bucket| {
             (0..bucket.len())
@@ -69,20 +71,22 @@ pub(super) fn search(prints: &[&Fingerprint], search: &Search) -> (Vec<Pair>, bo
                 let rest = &bucket[row + 1..];
                 let before = spent.fetch_add(rest.len() as u64, Ordering::Relaxed);
                 let allowed = before + rest.len() as u64 <= search.max_comparisons;
-                let a = bucket[row];
                 let rest = if allowed { rest } else { &[] };
-                let earlier = &bands[..number];
-                let kept = &kept;
-                rest.iter().filter_map(move |&b| {
-                    let apart = prints[a].hash ^ prints[b].hash;
+                let (hash, a) = bucket[row];
+                let (earlier, kept) = (&bands[..number], &kept);
+                let near = rest
+                    .iter()
+                    .filter(move |other| (hash ^ other.0).count_ones() <= search.max_distance);
+                near.filter_map(move |&(other, b)| {
+                    let apart = hash ^ other;
                     // A pair that shares an earlier band was met there.
-                    let met = earlier
+                    if earlier
                         .iter()
-                        .any(|(start, mask)| apart >> start & mask == 0);
-                    if met || apart.count_ones() > search.max_distance {
+                        .any(|(start, mask)| apart >> start & mask == 0)
+                    {
                         return None;
                     }
-                    let shape = |i: usize| prints[i].shape.as_deref();
+                    let shape = |i: u32| prints[i as usize].shape.as_deref();
                     let alike = similarity(shape(a)?, shape(b)?);
                     if alike < search.min_similarity
                         || kept.fetch_add(1, Ordering::Relaxed) >= search.max_pairs
@@ -90,8 +94,8 @@ pub(super) fn search(prints: &[&Fingerprint], search: &Search) -> (Vec<Pair>, bo
                         return None;
                     }
                     Some(Pair {
-                        a: a.min(b),
-                        b: a.max(b),
+                        a: a.min(b) as usize,
+                        b: a.max(b) as usize,
                         distance: apart.count_ones(),
                         similarity: alike,
                     })

@@ -63,7 +63,10 @@ pub(super) fn scan(
         .map(|path| {
             let seen = look(path, limits).map_err(|error| Failed {
                 kind: error.kind(),
-                message: error.to_string(),
+                // A report names records, not folders of this machine.
+                message: error
+                    .to_string()
+                    .replace(&path.display().to_string(), "the file"),
             });
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress(Progress { done, total });

@@ -313,4 +313,16 @@ mod tests {
         }
         assert!(parse_published(Path::new("f"), b"patient,file,split\n1,\xff,train\n").is_err());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_give_rows_or_an_error(tail in proptest::collection::vec(proptest::num::u8::ANY, 0..200), shape in 0usize..3) {
+            let mut bytes = SHAPES[shape].1.join(",").into_bytes();
+            bytes.push(b'\n');
+            bytes.extend(tail);
+            if let Ok(file) = parse_published(Path::new("f"), &bytes) {
+                proptest::prop_assert!(!file.rows.is_empty() && file.rows.iter().all(|row| row.line >= 2));
+            }
+        }
+    }
 }

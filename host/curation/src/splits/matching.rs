@@ -258,4 +258,12 @@ mod tests {
         let kept = row("V0001", Some("/l/val/Images/V0001.jpg"), Split::Test);
         assert_eq!(Index::new(&refuge).by_split(&kept), Fit::One(0));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_path_comes_apart(path in "(?s).{0,40}") {
+            let parts = parts(&path);
+            proptest::prop_assert!(parts.iter().skip(1).all(|part| !part.is_empty()));
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! A plan is made from records and never changes them until `apply`. The rules are in `docs/curation.md`.
 
 mod account;
+mod defects;
 mod file;
 mod matching;
 mod own;

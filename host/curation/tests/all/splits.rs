@@ -333,6 +333,27 @@ fn errors_name_what_does_not_fit() {
         CurationError::ImageInTwoSplits { images: 1, .. }
     ));
     assert_eq!(plan(&both, Track::AsPublished).splits, [Some(Split::Test)]);
+
+    let mut apart = Maker::seven("g1020");
+    apart.record("I/1.jpg".into());
+    for label in [true, false] {
+        apart.row("1", "train", "I/1.jpg", [None, None, Some(label)]);
+    }
+    let apart = apart.done(&["glaucoma"]);
+    let error = published(
+        &apart.records,
+        &apart.file,
+        Track::Corrected,
+        &OwnSplit::default(),
+    )
+    .expect_err("two labels");
+    assert!(error.to_string().contains("line 3: rows of one photograph must agree on its labels, found both labels of task `glaucoma` for `1`"), "{error}");
+    assert_eq!(
+        plan(&apart, Track::AsPublished)
+            .account
+            .count(Defect::RepeatedRow),
+        1
+    );
 }
 
 #[test]
