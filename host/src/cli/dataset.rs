@@ -1,4 +1,4 @@
-//! `focus-host dataset list|map`.
+//! `focus-host dataset list|map`; fetch and audit have files of their own.
 
 use super::CommandResult;
 use super::args::DatasetCommand;
@@ -13,6 +13,8 @@ use std::path::Path;
 
 pub(crate) fn run(command: &DatasetCommand, out: &Output) -> CommandResult {
     match command {
+        DatasetCommand::Fetch(args) => super::fetch::run(args, out),
+        DatasetCommand::Audit(args) => super::audit::run(args, out),
         DatasetCommand::List => list(out),
         DatasetCommand::Map {
             dataset,

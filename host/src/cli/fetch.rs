@@ -36,8 +36,8 @@ pub(crate) fn run(args: &FetchArgs, out: &Output) -> CommandResult {
         cancel: &Cancel::new(),
     };
     let keyring = Keyring::from_environment();
-    let summary = fetch_dataset(&context, dataset, registry.bases(), &keyring, &to)
-        .map_err(failure)?;
+    let summary =
+        fetch_dataset(&context, dataset, registry.bases(), &keyring, &to).map_err(failure)?;
     if let Some(bar) = &listener.0 {
         bar.finish_and_clear();
     }
@@ -73,9 +73,11 @@ pub(crate) fn run(args: &FetchArgs, out: &Output) -> CommandResult {
             Code::Input,
             format!("{} files are not there, `{name}` the first", failed.len()),
         )
-        .with_hint(error.hint().or_else(|| {
-            Some("Run the same command again: what is there is kept".into())
-        }))),
+        .with_hint(
+            error
+                .hint()
+                .or_else(|| Some("Run the same command again: what is there is kept".into())),
+        )),
     }
 }
 
@@ -85,7 +87,10 @@ fn failure(error: FetchError) -> Failure {
 }
 
 fn terms(dataset: &Dataset) -> String {
-    let mut text = format!("{} ({})\nlicence  {}\n", dataset.name, dataset.id, dataset.licence);
+    let mut text = format!(
+        "{} ({})\nlicence  {}\n",
+        dataset.name, dataset.id, dataset.licence
+    );
     for line in &dataset.sign {
         text.push_str(&format!("needs    {line}\n"));
     }

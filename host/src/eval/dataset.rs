@@ -26,6 +26,10 @@ pub struct Dataset {
     pub options: Vec<(String, String)>,
     /// Drawn by a program.
     pub synthetic: bool,
+    /// How the data are had.
+    pub access: focus_datasets::Access,
+    /// Where the data are had.
+    pub route: String,
     /// How records came into their splits.
     pub split: Option<SplitPlan>,
 }
@@ -65,16 +69,22 @@ pub fn open(config: &EvalConfig) -> Result<Dataset, EvalError> {
 
 /// Put each record into the split that is asked for.
 pub fn split(mut dataset: Dataset, choice: SplitChoice) -> Result<Dataset, EvalError> {
-    let has_own = dataset.records.rows.iter().any(|r| r.source_split.is_some());
+    let has_own = dataset
+        .records
+        .rows
+        .iter()
+        .any(|r| r.source_split.is_some());
     let plan = match choice {
         SplitChoice::Auto(seed) if !has_own => own(&dataset.records, seed),
         SplitChoice::Own(seed) => own(&dataset.records, seed),
         SplitChoice::Auto(_) | SplitChoice::Source => splits::source(&dataset.records),
     };
-    let plan = plan.map_err(|error| EvalError::Input(Advised {
-        message: error.to_string(),
-        hint: error.hint(),
-    }))?;
+    let plan = plan.map_err(|error| {
+        EvalError::Input(Advised {
+            message: error.to_string(),
+            hint: error.hint(),
+        })
+    })?;
     plan.apply(&mut dataset.records)
         .expect("the plan was made from these records");
     dataset.split = Some(plan);
@@ -87,6 +97,16 @@ fn own(records: &Records, seed: u64) -> Result<SplitPlan, CurationError> {
         ..OwnSplit::default()
     };
     splits::own(records, &options)
+}
+
+/// A dataset as its mapper gives it, its source's split untouched.
+pub fn mapped_dataset(
+    dataset: &str,
+    data: Option<&Path>,
+    options: &[(String, String)],
+    folders: &Folders,
+) -> Result<Dataset, EvalError> {
+    Ok(convert(map(dataset, data, options, folders)?))
 }
 
 /// A dataset's records and identity, with its mapper's default options.
@@ -182,6 +202,8 @@ fn convert(mapped: Mapped) -> Dataset {
     Dataset {
         options: mapped.summary.options.clone(),
         synthetic: descriptor.synthetic,
+        access: descriptor.access,
+        route: descriptor.route.clone(),
         split: None,
         records,
         files,

@@ -6,12 +6,16 @@ use super::model::Chosen;
 use super::pixels::spec_of;
 use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
 use crate::config::EvalConfig;
+use focus_curation::splits::SplitKind;
 use focus_models::ImageEncoder;
 use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
 use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+/// Name of the manifest option that says how a split was made.
+pub const SPLIT_OPTION: &str = "split";
 
 /// What a report says of model and dataset.
 pub fn facts(
@@ -70,6 +74,16 @@ pub fn manifest(
     }
     if !dataset.options.is_empty() {
         options.insert("dataset_options".into(), json(&dataset.options));
+    }
+    // The source's own split follows from the label files.
+    if let Some(plan) = &dataset.split
+        && plan.account.kind != SplitKind::Source
+    {
+        let split = serde_json::json!({
+            "digest": plan.digest(&dataset.records),
+            "rule": plan.account.rule,
+        });
+        options.insert(SPLIT_OPTION.into(), split);
     }
     if !config.settings.is_empty() {
         options.insert("settings".into(), json(&config.settings));

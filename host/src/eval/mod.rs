@@ -18,11 +18,14 @@ mod pixels;
 mod run;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
-pub use dataset::{Dataset, map as map_labels, open as open_dataset, records_of};
+pub use dataset::{
+    Dataset, map as map_labels, mapped_dataset, open as open_dataset, records_of, split,
+};
 pub use drift::{DRIFT_FILE, Drift};
 pub use error::{Advised, EvalError};
 pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};
 pub use features::{FeatureCounts, FeatureError, Wanted, extract};
+pub use identity::SPLIT_OPTION;
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};

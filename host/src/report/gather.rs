@@ -4,7 +4,7 @@ use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::eval::method::{self, Method};
 use crate::eval::{
     ANSWERS, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings, EvalError,
-    FACTS_FILE, Facts, compute_cells, notes_of, record_of,
+    FACTS_FILE, Facts, SPLIT_OPTION, compute_cells, notes_of, record_of,
 };
 use focus_analysis::{
     AS_PUBLISHED_SUFFIX, Catalogue, CellContext, CellStatus, Grid, Options, RunSource, analyse,
@@ -112,6 +112,10 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
             .iter()
             .map(|note| format!("Model: {note}")),
     );
+    let split = run.manifest().options.get(SPLIT_OPTION);
+    if let Some(rule) = split.and_then(|split| split["rule"].as_str()) {
+        notes.push(format!("Split: {rule}"));
+    }
     notes.extend(contamination(&facts));
     notes.extend(images.remarks());
     notes.extend(drift(run.path())?);

@@ -153,7 +153,7 @@ pub struct AuditReport {
 }
 
 /// The policy that every report states.
-pub const EXIT_POLICY: &str = "The exit code is 1 if any finding is an error, or, where warnings were asked to fail, a warning; else 0. Notes never fail.";
+pub const EXIT_POLICY: &str = "The exit code is 6 if any finding is an error, or, where warnings were asked to fail, a warning; else 0. Notes never fail.";
 
 impl AuditReport {
     /// Findings of a severity.
@@ -174,7 +174,7 @@ impl AuditReport {
         self.findings = all.sorted();
     }
 
-    /// Whether the command should exit with 1, as `exit_policy` says.
+    /// Whether the command should fail, as `exit_policy` says.
     pub fn fails(&self, warnings_fail: bool) -> bool {
         self.count(Severity::Error) > 0 || (warnings_fail && self.count(Severity::Warning) > 0)
     }

@@ -312,7 +312,7 @@ fn labels_sizes_and_terms_are_judged_from_records_alone() {
         serde_json::from_str::<AuditReport>(&json).expect("reads"),
         report
     );
-    assert!(json.contains("\"exit_policy\":\"The exit code is 1"));
+    assert!(json.contains("\"exit_policy\":\"The exit code is 6"));
 }
 
 #[test]
