@@ -4,7 +4,7 @@ use crate::shapes::{self, Maker, Set};
 use focus_curation::CurationError;
 use focus_curation::splits::{
     Action, Defect, OwnSplit, Split, SplitCounts, SplitKind, SplitPlan, Track, own, published,
-    source,
+    read_published, source,
 };
 
 fn plan(set: &Set, track: Track) -> SplitPlan {
