@@ -4,7 +4,7 @@ use crate::shapes::{self, Maker, Set};
 use focus_curation::CurationError;
 use focus_curation::splits::{
     Action, Defect, OwnSplit, Split, SplitCounts, SplitKind, SplitPlan, Track, own, published,
-    source,
+    read_published, source,
 };
 
 fn plan(set: &Set, track: Track) -> SplitPlan {
@@ -396,4 +396,28 @@ fn a_plan_writes_splits_and_serialises() {
         found.apply(&mut records),
         Err(CurationError::Lengths { .. })
     ));
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that cannot run says why")]
+fn the_sample_files_are_read() {
+    let folder = std::path::Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/samples/focus_splits"
+    ));
+    if !folder.exists() {
+        eprintln!("no sample files at {}", folder.display());
+        return;
+    }
+    for (name, rows) in [
+        ("BRSET.csv", 3),
+        ("mBRSET.csv", 3),
+        ("g1020.csv", 2),
+        ("idrid.csv", 2),
+    ] {
+        let file = read_published(&folder.join(name)).expect(name);
+        assert_eq!(file.rows.len(), rows, "{name}");
+    }
+    let error = read_published(&folder.join("none.csv")).expect_err("no file");
+    assert!(matches!(error, CurationError::Io { action: "read", .. }));
 }
