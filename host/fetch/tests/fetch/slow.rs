@@ -7,6 +7,15 @@ use crate::{
 use focus_fetch::{FetchError, Limits};
 use std::{io::Write as _, sync::atomic::Ordering, time::Duration};
 
+/// Limits of real time that a test can wait for.
+fn quick() -> Limits {
+    Limits {
+        silence: Duration::from_millis(400),
+        headers: Duration::from_millis(800),
+        ..limits()
+    }
+}
+
 fn pause(millis: u64) {
     std::thread::sleep(Duration::from_millis(millis));
 }
@@ -29,7 +38,7 @@ fn silence_before_and_within_the_answer_is_cut_short() {
                 file(r, s, &body(1000), "\"v1\"", 1000);
             }
         });
-        let bench = Bench::new();
+        let bench = Bench::with(quick());
         let start = std::time::Instant::now();
         let outcome = bench.fetch(&job(&server.url("/a"))).expect("fetches");
         assert_eq!(outcome.attempts, 2);
@@ -56,7 +65,7 @@ fn headers_a_byte_at_a_time_meet_the_limit() {
     });
     let bench = Bench::with(Limits {
         attempts: 1,
-        ..limits()
+        ..quick()
     });
     let error = bench.fetch(&job(&server.url("/a"))).expect_err("too slow");
     assert!(error.to_string().contains("too slow"), "{error}");
