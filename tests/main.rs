@@ -3,6 +3,7 @@
 //! What a single crate promises is tested beside it; here only what takes several.
 
 mod cli;
+mod curation;
 mod failures;
 mod idrid;
 mod layering;
