@@ -129,19 +129,19 @@ fn pixels_equal_pillow_through_the_hosts_preparation() {
             continue;
         }
         let card = open::preprocessing(&any_card(), &config(family), &folder(family)).unwrap();
-        let spec = PrepareSpec {
-            width: card.width,
-            height: card.height,
-            geometry: match card.geometry {
+        let spec = PrepareSpec::new(
+            card.width,
+            card.height,
+            match card.geometry {
                 Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
                 _ => G::Squash,
             },
-            filter: if card.filter == ResizeFilter::Bicubic {
+            if card.filter == ResizeFilter::Bicubic {
                 F::Bicubic
             } else {
                 F::Bilinear
             },
-        };
+        );
         let found: Vec<u8> = photographs()
             .iter()
             .flat_map(|bytes| {

@@ -170,19 +170,19 @@ fn pixels_equal_pillow_through_the_hosts_preparation() {
             continue;
         }
         let card = processing(family).card;
-        let spec = PrepareSpec {
-            width: card.width,
-            height: card.height,
-            geometry: match card.geometry {
+        let spec = PrepareSpec::new(
+            card.width,
+            card.height,
+            match card.geometry {
                 Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
                 _ => G::Squash,
             },
-            filter: if card.filter == ResizeFilter::Bicubic {
+            if card.filter == ResizeFilter::Bicubic {
                 F::Bicubic
             } else {
                 F::Bilinear
             },
-        };
+        );
         let found: Vec<u8> = photographs()
             .iter()
             .flat_map(|bytes| {
@@ -212,12 +212,7 @@ fn dinov3_pixels_exactly_and_as_the_host_gives_them() {
         mean: card.mean,
         std: card.std,
     };
-    let spec = PrepareSpec {
-        width: 64,
-        height: 64,
-        geometry: G::Squash,
-        filter: F::Bilinear,
-    };
+    let spec = PrepareSpec::new(64, 64, G::Squash, F::Bilinear);
     let (mut exact, mut near) = (Vec::new(), Vec::new());
     for bytes in photographs() {
         let image = focus_images::decode(&bytes, &Limits::default()).unwrap().0;
