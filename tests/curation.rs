@@ -155,3 +155,143 @@ fn a_drawn_split_keeps_patients_whole_and_is_part_of_the_run() {
     ]);
     assert!(audit.starts_with("# Audit of synthetic"), "{audit}");
 }
+
+#[test]
+fn photographs_are_prepared_once_and_a_run_finds_them() {
+    let place = Place::new();
+    let data = place.dataset(8, 96);
+    let plugin = arg(&built().handcrafted);
+    let prepare = |more: &[&str]| {
+        let all = [
+            &[
+                "dataset",
+                "prepare",
+                "--data",
+                arg(&data),
+                "--plugin",
+                plugin,
+                "--json",
+            ],
+            more,
+        ]
+        .concat();
+        let out = place.run(&all);
+        let told: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+        (out.status.code(), told)
+    };
+    let (code, told) = prepare(&[]);
+    assert_eq!(
+        (code, &told["made"], &told["present"]),
+        (Some(0), &16.into(), &0.into())
+    );
+    let (_, told) = prepare(&[]);
+    assert_eq!((&told["made"], &told["present"]), (&0.into(), &16.into()));
+    let (_, told) = prepare(&["--field", "crop"]);
+    assert_eq!(told["made"], 16, "other pixels are other entries");
+    let first = std::fs::read_dir(data.join("images"))
+        .expect("lists")
+        .map(|e| e.expect("entry").path())
+        .min()
+        .expect("a picture");
+    std::fs::write(&first, b"no picture").expect("writes");
+    let (code, told) = prepare(&[]);
+    assert_eq!(code, Some(5), "{told}");
+    assert_eq!(told["failed"][0]["kind"], "unknown_format");
+}
+
+/// G1020 in its layout: masks in which 1 is the disc and 2 the cup, every other one with a large cup.
+fn g1020(place: &Place, images: usize) -> std::path::PathBuf {
+    let root = place.path("g1020");
+    for folder in ["Images", "Masks"] {
+        std::fs::create_dir_all(root.join("G1020").join(folder)).expect("creates");
+    }
+    let mut table = String::from("imageID,binaryLabels\n");
+    for i in 0..images {
+        table.push_str(&format!("image_{i}.jpg,{}\n", i % 2));
+        let pixels: Vec<u8> = (0..32 * 32 * 3)
+            .map(|at| (at * (i + 3) % 251) as u8)
+            .collect();
+        let photograph = [b"P6 32 32 255\n".as_slice(), &pixels].concat();
+        std::fs::write(root.join(format!("G1020/Images/image_{i}.jpg")), photograph)
+            .expect("writes");
+        let cup = if i % 2 == 1 { 5..15 } else { 8..12 };
+        let rows: Vec<u8> = (0..32 * 32)
+            .map(|at| match at / 32 {
+                row if cup.contains(&row) => 2,
+                2..18 => 1,
+                _ => 0,
+            })
+            .collect();
+        let mask = [b"P5 32 32 255\n".as_slice(), &rows].concat();
+        std::fs::write(root.join(format!("G1020/Masks/image_{i}.png")), mask).expect("writes");
+    }
+    std::fs::write(root.join("G1020/G1020.csv"), table).expect("writes");
+    root
+}
+
+#[test]
+fn a_set_with_masks_and_no_split_is_measured_split_and_evaluated() {
+    let place = Place::new();
+    let data = g1020(&place, 40);
+    let map = place.good(&[
+        "dataset",
+        "map",
+        "--dataset",
+        "g1020",
+        "--data",
+        arg(&data),
+        "--json",
+    ]);
+    let map: serde_json::Value = serde_json::from_str(&map).expect("JSON");
+    // 10 of 16 rows of the disc are cup, or 4.
+    let counts = &map["labels"]["glaucoma_vcdr"]["none"];
+    assert_eq!(
+        (&counts["positive"], &counts["negative"]),
+        (&20.into(), &20.into()),
+        "{map:#}"
+    );
+    let run = [
+        "eval",
+        "--plugin",
+        arg(&built().hostile),
+        "--dataset",
+        "g1020",
+        "--data",
+        arg(&data),
+    ];
+    place.good(&[&run[..], &["--out", "run"]].concat());
+    let report = report(&place.path("run"));
+    let tasks: Vec<_> = report["cells"]
+        .as_array()
+        .expect("cells")
+        .iter()
+        .map(|c| c["cell"]["task"].as_str().expect("a task").to_owned())
+        .collect();
+    assert!(
+        tasks.contains(&"glaucoma".into()) && tasks.contains(&"glaucoma_vcdr".into()),
+        "{tasks:?}"
+    );
+    assert!(
+        report["notes"]
+            .to_string()
+            .contains("Split: Drawn with seed 13")
+    );
+    assert_eq!(
+        report["splits"]["test"]["images"], 16,
+        "{}",
+        report["splits"]
+    );
+    let out = place.run(&[&run[..], &["--out", "none", "--split", "source"]].concat());
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    // A mask of another coding is said, and its image stays out of that task alone.
+    std::fs::write(
+        data.join("G1020/Masks/image_0.png"),
+        b"P5 1 2 255\n\x07\x07",
+    )
+    .expect("writes");
+    let map = place.good(&["dataset", "map", "--dataset", "g1020", "--data", arg(&data)]);
+    assert!(
+        map.contains("unusable") && map.contains("image_0.png"),
+        "{map}"
+    );
+}

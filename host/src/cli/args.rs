@@ -312,10 +312,33 @@ pub(crate) struct AuditArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct PrepareArgs {
+    #[command(flatten)]
+    pub(crate) dataset: DatasetArgs,
+    /// A plugin whose models' sizes are wanted, by path or name; repeatable.
+    #[arg(long = "plugin", value_name = "PATH|NAME", required = true)]
+    pub(crate) plugins: Vec<String>,
+    /// Only these models of the plugins, comma separated.
+    #[arg(long = "models", value_name = "ID", value_delimiter = ',')]
+    pub(crate) models: Vec<String>,
+    /// As for eval.
+    #[arg(long, value_enum, default_value_t = DecodeArg::Exact)]
+    pub(crate) decode: DecodeArg,
+    /// As for eval.
+    #[arg(long, value_name = "STEPS", default_value = "", hide_default_value = true, value_parser = field_steps)]
+    pub(crate) field: focus_images::FieldSteps,
+    /// As for eval.
+    #[arg(long, value_name = "MIB", default_value_t = config::DEFAULT_PIXEL_CACHE_MIB, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
+    pub(crate) pixel_cache: u64,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatasetCommand {
     /// Download a dataset into a folder; again, it continues. Sets behind a form: prints what to do.
     Fetch(FetchArgs),
+    /// Decode every photograph once into the pixel cache, at the sizes that models take; again, it continues.
+    Prepare(PrepareArgs),
     /// Look for what is wrong with a dataset: doubles, leaks, patients in two splits, broken files, small classes.
     Audit(AuditArgs),
     /// List the embedded mappers with licence and access route.

@@ -14,6 +14,7 @@ use std::path::Path;
 pub(crate) fn run(command: &DatasetCommand, out: &Output) -> CommandResult {
     match command {
         DatasetCommand::Fetch(args) => super::fetch::run(args, out),
+        DatasetCommand::Prepare(args) => super::prepare::run(args, out),
         DatasetCommand::Audit(args) => super::audit::run(args, out),
         DatasetCommand::List => list(out),
         DatasetCommand::Map {

@@ -79,12 +79,17 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         cache: !args.no_cache,
         pixel_cache: args.pixel_cache << 20,
         field: args.field,
-        decode: match args.decode {
-            DecodeArg::Exact => focus_images::Decode::Exact,
-            DecodeArg::Fast => focus_images::Decode::Fast,
-        },
+        decode: decode(args.decode),
         folders,
     })
+}
+
+/// How JPEG is decoded.
+pub(super) fn decode(arg: DecodeArg) -> focus_images::Decode {
+    match arg {
+        DecodeArg::Exact => focus_images::Decode::Exact,
+        DecodeArg::Fast => focus_images::Decode::Fast,
+    }
 }
 
 /// Where the split comes from.

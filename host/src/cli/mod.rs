@@ -15,6 +15,7 @@ mod import;
 mod output;
 mod plugin;
 mod predictions;
+mod prepare;
 mod report;
 mod synth;
 mod verify;

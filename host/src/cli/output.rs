@@ -88,6 +88,17 @@ impl Output {
         Some(bar)
     }
 
+    /// A bar of images on a terminal, nothing elsewhere.
+    pub(crate) fn image_bar(&self, total: u64) -> Option<ProgressBar> {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::new(total);
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {per_sec} {eta} left");
+        bar.set_style(style.expect("the template is valid"));
+        Some(bar)
+    }
+
     /// Say what failed. With `--json` also as an object on stdout, so that a script gets one document either way.
     #[expect(clippy::print_stderr, reason = "this room prints")]
     pub(crate) fn failure(&self, failure: &Failure) {

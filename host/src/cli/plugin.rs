@@ -57,6 +57,17 @@ fn list(plugin: Option<&str>, out: &Output) -> CommandResult {
     out.either(&listed, || table(&listed, &folders))
 }
 
+/// What one plugin says of itself.
+pub(super) fn described(wanted: &str, folders: &Folders) -> Result<PluginDescriptor, Failure> {
+    let file = plugins::find(wanted, folders).map_err(|error| {
+        Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint()))
+    })?;
+    let listed = describe(file);
+    listed.descriptor.ok_or_else(|| {
+        Failure::new(Code::Plugin, listed.error.unwrap_or_default()).with_hint(listed.hint)
+    })
+}
+
 fn describe(path: PathBuf) -> Listed {
     let worker = WorkerConfig {
         in_process: false,

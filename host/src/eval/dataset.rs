@@ -142,7 +142,9 @@ pub fn map(
         records.extend(batch);
         Ok(())
     })?;
-    Ok(Mapped { summary, records })
+    let mut mapped = Mapped { summary, records };
+    super::ratio::measure(&mut mapped);
+    Ok(mapped)
 }
 
 fn convert(mapped: Mapped) -> Dataset {

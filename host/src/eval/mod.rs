@@ -15,6 +15,7 @@ mod identity;
 pub mod method;
 mod model;
 mod pixels;
+mod ratio;
 mod run;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
@@ -27,5 +28,5 @@ pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};
 pub use features::{FeatureCounts, FeatureError, Wanted, extract};
 pub use identity::SPLIT_OPTION;
 pub use model::worker_options;
-pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of};
+pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};

@@ -4,6 +4,7 @@
 
 mod binary_dr;
 mod glaucoma;
+mod glaucoma_vcdr;
 mod referable_dr;
 
 pub use focus_analysis::Track;
@@ -44,8 +45,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_tasks_of_the_paper_are_registered_once() {
+    fn the_tasks_of_the_paper_come_first_and_each_once() {
         let ids: Vec<_> = all().iter().map(|task| task.id).collect();
-        assert_eq!(ids, ["binary_dr", "referable_dr", "glaucoma"]);
+        assert_eq!(
+            ids,
+            ["binary_dr", "referable_dr", "glaucoma", "glaucoma_vcdr"]
+        );
     }
 }
