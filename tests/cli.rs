@@ -23,6 +23,8 @@ fn told(place: &Place, args: &[&str]) -> String {
         .replace(arg(built().host.parent().expect("a folder")), "[BIN]")
         .replace(arg(&root()), "[ROOT]");
     let digests = regex::Regex::new("[0-9a-f]{64}").expect("a pattern");
+    let sizes = regex::Regex::new(r"\(\d+ bytes\)").expect("a pattern");
+    let shown = sizes.replace_all(&shown, "([N] bytes)");
     let short = regex::Regex::new("sha256:[0-9a-f]{12}").expect("a pattern");
     // Which plugins lie beside the executable depends on what was built and sealed there.
     let installed = regex::Regex::new("`none`: found .*").expect("a pattern");
