@@ -5,6 +5,7 @@ use super::args::CompareArgs;
 use super::failure::{Code, Failure};
 use super::output::{Output, plain_table};
 use super::report::{catalogue, open, options};
+use crate::report::probability;
 use comfy_table::CellAlignment;
 use focus_analysis::{CompareSide, RunComparison, RunSource, compare};
 use std::fmt::Write;
@@ -77,8 +78,8 @@ fn text(found: &RunComparison) -> String {
                 three(delta.base),
                 three(delta.other),
                 difference,
-                three_p(delta.p),
-                three_p(delta.q),
+                probability(delta.p),
+                probability(delta.q),
             ]);
         }
         for column in 1..6 {
@@ -97,7 +98,7 @@ fn text(found: &RunComparison) -> String {
             family.metric,
             family.size,
             family.resamples,
-            three_p(family.smallest_lone_q)
+            probability(family.smallest_lone_q)
         )
         .expect("text takes text");
     }
@@ -110,13 +111,4 @@ fn text(found: &RunComparison) -> String {
         .expect("text takes text");
     }
     out
-}
-
-/// A p or q, never rounded to 0.
-fn three_p(value: Option<f64>) -> String {
-    match value {
-        None => "-".into(),
-        Some(p) if p < 0.0005 => format!("{p:.1e}"),
-        Some(p) => format!("{p:.3}"),
-    }
 }

@@ -14,6 +14,7 @@ mod text;
 pub use gather::{ReportError, gather, rebuild};
 pub use grid::{GRID_SCHEMA, render_grid};
 pub use many::{analyse_runs, has_answers, store_grid, stored_grid_forms};
+pub use number::probability;
 
 use crate::eval::{Facts, method::FitSummary};
 use focus_analysis::CellAnalysis;

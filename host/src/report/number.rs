@@ -26,6 +26,15 @@ pub(super) fn metric_with_interval(entry: Option<&MetricEntry>) -> String {
     }
 }
 
+/// A p or q value: never rounded to 0.
+pub fn probability(value: Option<f64>) -> String {
+    match value {
+        None => "-".into(),
+        Some(value) if value < 0.0005 => format!("{value:.1e}"),
+        Some(value) => format!("{value:.3}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

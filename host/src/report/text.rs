@@ -58,18 +58,19 @@ fn render(report: &Report) -> String {
     out
 }
 
-fn grid<const N: usize>(
+/// A table with a rule below its head; the columns `numbers` stand to the right.
+pub(super) fn grid<R: AsRef<[String]>>(
     out: &mut String,
-    head: &[&str; N],
-    rows: &[[String; N]],
+    head: &[impl ToString],
+    rows: &[R],
     numbers: std::ops::Range<usize>,
 ) {
     let mut grid = Table::new();
     grid.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
         .set_content_arrangement(ContentArrangement::Disabled);
-    grid.set_header(head);
+    grid.set_header(head.iter().map(ToString::to_string));
     for row in rows {
-        grid.add_row(row);
+        grid.add_row(row.as_ref());
     }
     for column in numbers {
         if let Some(column) = grid.column_mut(column) {

@@ -1,5 +1,7 @@
 //! A table with its title and notes, before anybody decides how it looks; and how single values are worded.
 
+pub(super) use crate::report::number::probability;
+
 use focus_analysis::{Figure, GapEntry};
 
 /// One table.
@@ -57,15 +59,6 @@ pub(super) fn interval(ends: Option<[f64; 2]>) -> String {
     ends.map_or_else(String::new, |[low, high]| {
         format!(" [{low:+.3}, {high:+.3}]")
     })
-}
-
-/// A p or q value: never rounded to 0.
-pub(super) fn probability(value: Option<f64>) -> String {
-    match value {
-        None => "-".into(),
-        Some(value) if value < 0.0005 => format!("{value:.1e}"),
-        Some(value) => format!("{value:.3}"),
-    }
 }
 
 /// A signed gap with its interval, else its size, else why there is none.

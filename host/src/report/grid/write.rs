@@ -2,7 +2,7 @@
 
 use super::section::Section;
 use crate::report::escape;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, presets};
+use crate::report::text::grid;
 use std::fmt::Write;
 
 pub(super) fn text(head: &[(&'static str, String)], sections: &[Section]) -> String {
@@ -13,32 +13,14 @@ pub(super) fn text(head: &[(&'static str, String)], sections: &[Section]) -> Str
     for section in sections {
         writeln!(out, "\n{}", section.title).expect("text takes text");
         if !section.rows.is_empty() {
-            table(&mut out, section);
+            let numbers = section.numbers_from..section.head.len();
+            grid(&mut out, &section.head, &section.rows, numbers);
         }
         for note in &section.notes {
             writeln!(out, "note     {note}").expect("text takes text");
         }
     }
     out
-}
-
-fn table(out: &mut String, section: &Section) {
-    let mut grid = Table::new();
-    grid.load_style(presets::NOTHING.header_separator(LineStyle::none().fill('─').junction('─')))
-        .set_content_arrangement(ContentArrangement::Disabled);
-    grid.set_header(section.head.clone());
-    for row in &section.rows {
-        grid.add_row(row.clone());
-    }
-    for column in section.numbers_from..section.head.len() {
-        if let Some(column) = grid.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    for row in grid.to_string().lines() {
-        out.push_str(row.trim_end());
-        out.push('\n');
-    }
 }
 
 pub(super) fn markdown(head: &[(&'static str, String)], sections: &[Section]) -> String {
