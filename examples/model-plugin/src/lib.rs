@@ -45,6 +45,7 @@ fn card() -> ModelDescriptor {
         weights_license: None,
         papers: vec!["M. A. Stricker, M. Orengo, Similarity of color images, SPIE 2420 (1995), doi:10.1117/12.205308".into()],
         reference_code: None,
+        hub: None,
     }
 }
 

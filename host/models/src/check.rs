@@ -4,7 +4,7 @@
 
 use crate::error::wire_error;
 use crate::{ModelError, PixelBatch};
-use focus_plugin_abi::v1::message::{EncodeRequest, OpenedModel, PixelMode};
+use focus_plugin_abi::v1::message::{EncodeRequest, OpenedModel, PixelMode, PixelType};
 use focus_wire::{FailureKind, MAX_FRAME, WireError};
 
 /// Largest batch a model may ask for.
@@ -90,8 +90,9 @@ impl Plan {
             height: self.height,
             rows: self.batch_size,
             used: used.max(1) as u32,
+            pixels: PixelType::U8,
         };
-        serde_json::to_string(&request).expect("four numbers are JSON")
+        serde_json::to_string(&request).expect("numbers are JSON")
     }
 
     /// The caller's batch must fit.

@@ -28,6 +28,8 @@ pub fn opened(batch_size: u32, embedding_dim: u32, width: u32, height: u32) -> O
         },
         batch_size,
         notes: Vec::new(),
+        similarity: None,
+        facts: BTreeMap::new(),
     }
 }
 

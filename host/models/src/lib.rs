@@ -27,5 +27,8 @@ pub use client::{WorkerClient, WorkerRecord};
 pub use describe::{DescribedPlugin, describe};
 pub use error::{ModelError, SinkError};
 pub use in_process::{InProcessEncoder, describe_in_process};
-pub use model::{Answer, ImageEncoder, PixelBatch, Plugin, PreparedImage};
+pub use model::{
+    Answer, Ask, AskedGroup, DualEncoder, FullPicture, Generator, GroupAnswer, ImageEncoder,
+    PixelBatch, Plugin, PreparedImage, TextRows,
+};
 pub use options::{ClientOptions, Timeouts, WorkerOptions};

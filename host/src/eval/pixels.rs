@@ -159,6 +159,7 @@ pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> O
         Geometry::Squash => G::Squash,
         Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
         Geometry::Fit => G::Fit,
+        Geometry::FitCorner => return None,
     };
     let filter = match card.filter {
         ResizeFilter::Box => F::Box,

@@ -1,6 +1,6 @@
 //! Building dylibs and preparing batches.
 
-use focus_plugin_abi::v1::message::EncodeRequest;
+use focus_plugin_abi::v1::message::{EncodeRequest, PixelType};
 use focus_wire::LoadRequest;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -154,6 +154,7 @@ pub fn batch(images: &[Vec<u8>]) -> (Vec<u8>, String) {
         height: EDGE as u32,
         rows: BATCH as u32,
         used: images.len() as u32,
+        pixels: PixelType::U8,
     };
     (pixels, serde_json::to_string(&request).expect("serialises"))
 }

@@ -55,6 +55,7 @@
 mod barrier;
 mod error;
 mod export;
+mod generate;
 mod host;
 mod model;
 mod registry;
@@ -62,12 +63,15 @@ mod serve;
 
 pub use error::{Error, ErrorKind};
 pub use focus_plugin_abi::v1::message::{
-    EncodeReply, EncodeRequest, Family, Geometry, Group, InterfaceName, ModelDescriptor,
-    OpenOptions, OpenedModel, PixelMode, PluginDescriptor, PreprocessingCard, RANDOM_WEIGHTS,
-    ResizeFilter,
+    AttachReply, AttachRequest, DetachRequest, EncodeReply, EncodeRequest, Family, Finish,
+    GenerateReply, GenerateRequest, GeneratedAnswer, Geometry, Group, GroupError, GroupReply,
+    HubSource, ImageSize, InterfaceName, ModelDescriptor, OpenOptions, OpenedModel, PixelMode,
+    PixelType, PluginDescriptor, PreprocessingCard, PromptGroup, RANDOM_WEIGHTS, ResizeFilter,
+    Similarity, StopRule, TextReply, TextRequest, Timings, VariantScore,
 };
+pub use generate::{GenerateBatch, Generator, LoraAdaptable, Picture};
 pub use host::{Host, Level};
-pub use model::{Embeddings, ImageBatch, ImageEncoder, Model};
+pub use model::{DualEncoder, Embeddings, ImageBatch, ImageEncoder, Model, TextEmbeddings};
 pub use registry::{ModelRegistration, OpenFunction, deny_unknown_settings, opened};
 
 /// What the macros' expansions need; not for people.

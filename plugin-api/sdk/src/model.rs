@@ -1,6 +1,6 @@
 //! The traits an author implements, and what goes in and out of them. Must not know how batches cross.
 
-use crate::{Error, Host, OpenedModel};
+use crate::{Error, Generator, Host, LoraAdaptable, OpenedModel, PixelType};
 
 /// An open model. Interfaces are asked for one by one; each later interface is another method here with a default of `None`.
 pub trait Model {
@@ -11,6 +11,38 @@ pub trait Model {
     fn image_encoder(&mut self) -> Option<&mut dyn ImageEncoder> {
         None
     }
+
+    /// Texts into the image embeddings' space (VLM).
+    fn dual_encoder(&mut self) -> Option<&mut dyn DualEncoder> {
+        None
+    }
+
+    /// Pictures and prompts to text and token scores (MLLM).
+    fn generator(&mut self) -> Option<&mut dyn Generator> {
+        None
+    }
+
+    /// Low-rank adapters.
+    fn lora_adaptable(&mut self) -> Option<&mut dyn LoraAdaptable> {
+        None
+    }
+}
+
+/// The text side of a dual encoder; its image side is its [`ImageEncoder`].
+pub trait DualEncoder {
+    /// Embed texts, in order. Texts of one call are the classes of one question; see [`crate::TextRequest`].
+    fn encode_texts(&mut self, texts: &[String], host: &Host) -> Result<TextEmbeddings, Error>;
+}
+
+/// Embeddings of texts, and what the network saw of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextEmbeddings {
+    /// One row for each text.
+    pub rows: Embeddings,
+    /// Token ids of each text, with padding.
+    pub tokens: Vec<Vec<u32>>,
+    /// Whether a text was cut, one for each.
+    pub truncated: Vec<bool>,
 }
 
 /// Image to embedding.
@@ -19,10 +51,13 @@ pub trait ImageEncoder {
     fn encode(&mut self, images: &ImageBatch<'_>, host: &Host) -> Result<Embeddings, Error>;
 }
 
-/// A batch of u8 RGB images of one size, row-major, channels interleaved, no padding inside an image. Borrowed from the host's memory.
+/// A batch of RGB images of one size, row-major, channels interleaved, no padding inside an image. Borrowed from the host's memory.
+///
+/// Channels are bytes or, for cards of mode `float`, f32 in units of pixel/255; [`Self::floats`] gives those.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageBatch<'a> {
     pixels: &'a [u8],
+    kind: PixelType,
     width: usize,
     height: usize,
     rows: usize,
@@ -32,13 +67,25 @@ pub struct ImageBatch<'a> {
 impl<'a> ImageBatch<'a> {
     /// A view of `pixels`: `rows * height * width * 3` bytes, of which the first `used` images are real.
     pub fn new(pixels: &'a [u8], width: usize, height: usize, used: usize) -> Result<Self, Error> {
+        Self::of_type(pixels, PixelType::U8, width, height, used)
+    }
+
+    /// A view of `pixels` of either number type: `rows * height * width` times `kind`'s bytes a pixel.
+    pub fn of_type(
+        pixels: &'a [u8],
+        kind: PixelType,
+        width: usize,
+        height: usize,
+        used: usize,
+    ) -> Result<Self, Error> {
         let image = width
             .checked_mul(height)
-            .and_then(|n| n.checked_mul(3))
+            .and_then(|n| n.checked_mul(kind.pixel_bytes() as usize))
             .filter(|&n| n > 0);
         let Some(image) = image.filter(|n| pixels.len().is_multiple_of(*n)) else {
             return Err(Error::invalid_request(format!(
-                "Pixels do not divide into images: expected a multiple of {width} x {height} x 3 bytes, found {}",
+                "Pixels do not divide into images: expected a multiple of {width} x {height} x {} bytes, found {}",
+                kind.pixel_bytes(),
                 pixels.len()
             )));
         };
@@ -50,6 +97,7 @@ impl<'a> ImageBatch<'a> {
         }
         Ok(Self {
             pixels,
+            kind,
             width,
             height,
             rows,
@@ -77,10 +125,28 @@ impl<'a> ImageBatch<'a> {
         self.used
     }
 
-    /// One image, `height * width * 3` bytes. Panics past `rows`.
+    /// Number type of the channels.
+    pub fn kind(&self) -> PixelType {
+        self.kind
+    }
+
+    /// One image, `height * width` times the bytes of a pixel. Panics past `rows`.
     pub fn image(&self, row: usize) -> &'a [u8] {
-        let size = self.width * self.height * 3;
+        let size = self.width * self.height * self.kind.pixel_bytes() as usize;
         &self.pixels[row * size..][..size]
+    }
+
+    /// Every image with the padding, as f32 in units of pixel/255, `rows * height * width * 3` values: the values themselves for
+    /// [`PixelType::F32`], a division for bytes.
+    pub fn floats(&self) -> Vec<f32> {
+        match self.kind {
+            PixelType::U8 => self.pixels.iter().map(|&v| f32::from(v) / 255.0).collect(),
+            PixelType::F32 => self
+                .pixels
+                .chunks_exact(4)
+                .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+                .collect(),
+        }
     }
 
     /// The real images, in order.

@@ -58,6 +58,8 @@ pub fn opened(card: &ModelDescriptor, options: &OpenOptions) -> OpenedModel {
         preprocessing: card.preprocessing.clone(),
         batch_size: card.batch_size,
         notes: Vec::new(),
+        similarity: None,
+        facts: std::collections::BTreeMap::new(),
     }
 }
 

@@ -83,6 +83,7 @@ impl Card {
             weights_license: self.weights_license.map(str::to_owned),
             papers: owned(self.papers),
             reference_code: self.reference_code.map(str::to_owned),
+            hub: None,
         }
     }
 }

@@ -50,6 +50,7 @@ pub fn descriptor() -> ModelDescriptor {
         weights_license: None,
         papers: PAPERS.map(str::to_owned).to_vec(),
         reference_code: None,
+        hub: None,
     }
 }
 

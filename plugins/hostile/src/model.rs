@@ -111,6 +111,7 @@ fn card() -> ModelDescriptor {
         weights_license: None,
         papers: Vec::new(),
         reference_code: None,
+        hub: None,
     }
 }
 

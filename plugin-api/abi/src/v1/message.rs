@@ -4,7 +4,19 @@
 //! Readers ignore fields they do not know and default those that are absent, so fields can be added within a version;
 //! a field never changes its meaning or unit.
 
+mod adapter;
+mod generate;
+mod texts;
+
+pub use adapter::{AttachReply, AttachRequest, DetachRequest};
+pub use generate::{
+    Finish, GenerateReply, GenerateRequest, GeneratedAnswer, GroupError, GroupReply, ImageSize,
+    PromptGroup, StopRule, Timings, VariantScore,
+};
+pub use texts::{Similarity, TextReply, TextRequest};
+
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a plugin says of itself before any weights are touched; returned by `describe()`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +70,22 @@ pub struct ModelDescriptor {
     /// Where the reference implementation lives, if there is one.
     #[serde(default)]
     pub reference_code: Option<String>,
+    /// Where the weights are published, if on a model hub.
+    #[serde(default)]
+    pub hub: Option<HubSource>,
+}
+
+/// A repository of a model hub.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubSource {
+    /// `google/medgemma-4b-it`.
+    pub repository: String,
+    /// Commit, tag or branch that the card was written for; `None`: the default branch.
+    #[serde(default)]
+    pub revision: Option<String>,
+    /// Whether access must be asked for there, so that fetching needs a token.
+    #[serde(default)]
+    pub gated: bool,
 }
 
 /// FOCUS model family.
@@ -131,11 +159,34 @@ fn unit_std() -> [f64; 3] {
 pub enum PixelMode {
     /// The host: the plugin gets u8 RGB of exactly `width` x `height`.
     Resized,
-    /// The plugin, in floating point (DINOv3, FLAIR): it gets the oriented full image.
+    /// The host, in floating point (DINOv3, FLAIR): the plugin gets f32 RGB of exactly `width` x `height`, in units of pixel/255, never
+    /// rounded to bytes nor clamped on the way.
     Float,
-    /// The plugin, by rules of its own (tiling MLLMs): it gets the oriented full image.
+    /// The plugin, by rules of its own (tiling MLLMs): it gets the oriented full image. For generators only; `width`, `height`,
+    /// `geometry` and `filter` say nothing then, and `OpenedModel::facts` says the rule.
     #[serde(rename = "self")]
     Own,
+}
+
+/// Number type of a pixel's channels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PixelType {
+    /// 0 to 255.
+    #[default]
+    U8,
+    /// In units of pixel/255.
+    F32,
+}
+
+impl PixelType {
+    /// Bytes of one pixel, three channels.
+    pub fn pixel_bytes(self) -> u32 {
+        match self {
+            Self::U8 => 3,
+            Self::F32 => 12,
+        }
+    }
 }
 
 /// From the photograph's shape to the model's.
@@ -151,6 +202,9 @@ pub enum Geometry {
     },
     /// Long side to the final size, black bars centred on the rest.
     Fit,
+    /// Long side to the final size, short side in proportion (truncated to an integer), laid into the upper left corner; the rest is
+    /// black. FLAIR's rule.
+    FitCorner,
 }
 
 /// Pillow's resampling kernels.
@@ -189,7 +243,7 @@ pub struct OpenOptions {
     pub threads: u32,
     /// Options of the model's own (`key=value` on the command line), for switches such as `pooling`.
     #[serde(default)]
-    pub settings: std::collections::BTreeMap<String, String>,
+    pub settings: BTreeMap<String, String>,
 }
 
 /// What a plugin says once a model is open; part of the embedding's key.
@@ -201,23 +255,30 @@ pub struct OpenedModel {
     pub device: String,
     /// Number type in use.
     pub dtype: String,
-    /// Length of an image embedding.
+    /// Length of an image embedding; 0 for a model without one.
     pub embedding_dim: u32,
     /// Digest of the weights in use, `scheme:hex`; `random:SEED` for random ones; `None` without weights.
     #[serde(default)]
     pub weights_digest: Option<String>,
     /// The card in force, after settings.
     pub preprocessing: PreprocessingCard,
-    /// Rows of one call.
+    /// Rows of one call; of a generator: most groups of one call.
     pub batch_size: u32,
     /// What a reader of the results must know of how the model runs, one sentence each: `random weights, seed 7: ...`,
     /// `track as_published`.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// A dual encoder's own scale.
+    #[serde(default)]
+    pub similarity: Option<Similarity>,
+    /// What else decides the results: `min_pixels`, `tiling`, `chat_template` (a digest). Part of the key, and shown in reports.
+    #[serde(default)]
+    pub facts: BTreeMap<String, String>,
 }
 
-/// Header of `image_encoder.encode`. Arrays beside it: one, the pixels:
-/// mode `resized`: `FixedSizeBinary(width * height * 3)`, one row an image, u8 RGB, row-major, no padding.
+/// Header of `image_encoder.encode`. Arrays beside it: one, the pixels, row-major, channels interleaved, no padding, one row an image:
+/// mode `resized`: `FixedSizeBinary(width * height * 3)`, u8 RGB; mode `float`: `FixedSizeBinary(width * height * 12)`, f32 RGB,
+/// little-endian, in units of pixel/255.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EncodeRequest {
     /// Image width in pixels.
@@ -228,6 +289,9 @@ pub struct EncodeRequest {
     pub rows: u32,
     /// Leading rows that hold real images; the rest is black padding whose embeddings are ignored.
     pub used: u32,
+    /// Number type of the pixels.
+    #[serde(default)]
+    pub pixels: PixelType,
 }
 
 /// Header of the reply. Arrays beside it: one, `FixedSizeList<Float32>(dim)`, a row for each row of the request.

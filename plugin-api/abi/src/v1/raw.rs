@@ -24,11 +24,11 @@ pub struct Interface(pub u32);
 impl Interface {
     /// Image to embedding. Methods: `encode`.
     pub const IMAGE_ENCODER: Self = Self(1);
-    /// Image and text to a shared space.
+    /// Image and text to a shared space. Methods: `encode_texts`; the image side is [`Self::IMAGE_ENCODER`]'s.
     pub const DUAL_ENCODER: Self = Self(2);
-    /// Images and prompts to text and token scores.
+    /// Images and prompts to text and token scores. Methods: `generate`.
     pub const GENERATOR: Self = Self(3);
-    /// Takes low-rank adapters.
+    /// Takes low-rank adapters. Methods: `attach`, `detach`.
     pub const LORA_ADAPTABLE: Self = Self(4);
 }
 
