@@ -10,6 +10,7 @@ mod layering;
 mod many;
 mod pictures;
 mod resume;
+mod splits;
 mod statistics;
 mod support;
 mod synthetic;

@@ -36,7 +36,7 @@ mod retry;
 mod source;
 
 pub use address::Origin;
-pub use archive::{Unpacked, unpack_zip};
+pub use archive::{Unpacked, unpack_all, unpack_zip};
 pub use batch::{FileReport, Summary, fetch_all};
 pub use cancel::Cancel;
 pub use checksum::{Algorithm, Checksum};

@@ -2,7 +2,7 @@
 
 use crate::config;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Evaluate retinal AI models on colour fundus photographs.
 ///
@@ -251,6 +251,9 @@ pub(crate) struct FetchArgs {
     /// A registry file beside the embedded one (docs/downloads.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) registry: Option<PathBuf>,
+    /// Leave zip archives as they came.
+    #[arg(long)]
+    pub(crate) no_unpack: bool,
 }
 
 /// Which dataset, where.
@@ -270,8 +273,9 @@ pub(crate) struct DatasetArgs {
 /// Which images are trained on and which are tested.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SplitArgs {
-    /// source: the source's own; own: drawn by whole patients, stratified, 60 to 40 (docs/curation.md); auto: the source's where it has one.
-    #[arg(long, value_enum, default_value_t = SplitArg::Auto)]
+    /// source: the source's own; own: drawn by whole patients, stratified, 60 to 40 (docs/curation.md); auto: the source's where it has
+    /// one; FILE: a published split file of the benchmark, read in both tracks.
+    #[arg(long, value_name = "auto|source|own|FILE", default_value = "auto", value_parser = split_arg)]
     pub(crate) split: SplitArg,
     /// Seed of a drawn split.
     #[arg(long, value_name = "N", default_value_t = config::DEFAULT_SPLIT_SEED)]
@@ -279,7 +283,7 @@ pub(crate) struct SplitArgs {
 }
 
 /// Where a split comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SplitArg {
     /// The source's where it has one, else a drawn one.
     Auto,
@@ -287,6 +291,23 @@ pub(crate) enum SplitArg {
     Source,
     /// A drawn one.
     Own,
+    /// A published split file.
+    File(PathBuf),
+}
+
+/// A word or a file. A misspelt word is a file that is not there, and is told apart here so that the message lists the words.
+fn split_arg(text: &str) -> Result<SplitArg, String> {
+    Ok(match text {
+        "auto" => SplitArg::Auto,
+        "source" => SplitArg::Source,
+        "own" => SplitArg::Own,
+        file if Path::new(file).is_file() => SplitArg::File(file.into()),
+        other => {
+            return Err(format!(
+                "expected `auto`, `source`, `own` or a split file, found `{other}`, which is no file"
+            ));
+        }
+    })
 }
 
 #[derive(Debug, Args)]

@@ -94,10 +94,11 @@ pub(super) fn decode(arg: DecodeArg) -> focus_images::Decode {
 
 /// Where the split comes from.
 pub(super) fn split(args: &SplitArgs) -> SplitChoice {
-    match args.split {
+    match &args.split {
         SplitArg::Auto => SplitChoice::Auto(args.split_seed),
         SplitArg::Source => SplitChoice::Source,
         SplitArg::Own => SplitChoice::Own(args.split_seed),
+        SplitArg::File(file) => SplitChoice::Published(file.clone(), args.split_seed),
     }
 }
 

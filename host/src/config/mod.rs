@@ -82,7 +82,7 @@ pub struct WorkerConfig {
 }
 
 /// Where a split comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SplitChoice {
     /// The source's where it has one, else drawn with this seed.
     Auto(u64),
@@ -90,6 +90,8 @@ pub enum SplitChoice {
     Source,
     /// Drawn with this seed.
     Own(u64),
+    /// The benchmark's published split file; with the seed is drawn what must be split anew.
+    Published(PathBuf, u64),
 }
 
 /// Seed of a drawn split; the published benchmark's.

@@ -6,6 +6,7 @@ use super::method::{self, Method};
 use super::model::Chosen;
 use super::{Advised, EvalError};
 use crate::task;
+use focus_curation::splits::Split;
 use std::collections::BTreeMap;
 
 /// Names that exist nowhere are refused before any work.
@@ -92,6 +93,14 @@ pub fn choose_methods(
         .collect())
 }
 
+/// The published code's split of an image that the corrected split leaves out.
+fn published_split(dataset: &Dataset, sample: usize) -> Option<&'static str> {
+    match dataset.published.as_ref()?.splits[sample]? {
+        Split::Validation => None,
+        split => Some(split.as_str()),
+    }
+}
+
 /// Training and test images with a known label, in either track, in some wanted task, in record order.
 pub fn choose_samples(
     dataset: &Dataset,
@@ -101,7 +110,9 @@ pub fn choose_samples(
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wanted = Vec::new();
     for (sample, record) in dataset.records.rows.iter().enumerate() {
-        let Some(split @ ("train" | "test")) = record.split.as_deref() else {
+        let own = record.split.as_deref();
+        let split = own.filter(|split| matches!(*split, "train" | "test"));
+        let Some(split) = split.or_else(|| published_split(dataset, sample)) else {
             continue;
         };
         let known = tasks

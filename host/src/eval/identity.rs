@@ -82,6 +82,7 @@ pub fn manifest(
         let split = serde_json::json!({
             "digest": plan.digest(&dataset.records),
             "rule": plan.account.rule,
+            "published": dataset.published.as_ref().map(|plan| plan.digest(&dataset.records)),
         });
         options.insert(SPLIT_OPTION.into(), split);
     }

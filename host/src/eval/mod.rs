@@ -1,6 +1,6 @@
 //! The evaluation: dataset and model in, run folder out. Sees models as traits; decides what is asked, fitted and stored.
 //!
-//! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `drift` (what fast decoding does to it), `choice` and `identity` (what is run, and what makes it this run),
+//! Rooms: `dataset` (labels and files), `splits` (which are trained on and tested), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `drift` (what fast decoding does to it), `choice` and `identity` (what is run, and what makes it this run),
 //! `method` (scores from embeddings), `cells` (every task with every method), `facts` (what the run says of itself), `run`
 //! (the order of it all).
 
@@ -17,11 +17,10 @@ mod model;
 mod pixels;
 mod ratio;
 mod run;
+mod splits;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
-pub use dataset::{
-    Dataset, map as map_labels, mapped_dataset, open as open_dataset, records_of, split,
-};
+pub use dataset::{Dataset, map as map_labels, mapped_dataset, open as open_dataset, records_of};
 pub use drift::{DRIFT_FILE, Drift};
 pub use error::{Advised, EvalError};
 pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};
@@ -30,3 +29,4 @@ pub use identity::SPLIT_OPTION;
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};
+pub use splits::{PublishedReading, SPLITS_FILE, SplitRecord, split};

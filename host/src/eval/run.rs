@@ -7,7 +7,8 @@ use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
 use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
 use super::{
-    Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
+    Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, SPLITS_FILE, cells, choice,
+    identity, model, splits,
 };
 use crate::config::EvalConfig;
 use crate::progress::Progress;
@@ -74,6 +75,10 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         run.write_records(&dataset.records)?;
     }
     write_json(&folder.join(FACTS_FILE), &facts)?;
+    let splits = splits::record(&dataset);
+    if let Some(splits) = &splits {
+        write_json(&folder.join(SPLITS_FILE), splits)?;
+    }
     write_json(&folder.join(MACHINE_FILE), &identity::machine(&chosen))?;
 
     let stage = Stage {
@@ -96,6 +101,9 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         records: &dataset.records,
         asked: &wanted.iter().map(|w| w.sample).collect::<BTreeSet<_>>(),
         embeddings: &Embeddings::read(&answers, &dataset.records)?,
+        uses: splits
+            .as_ref()
+            .and_then(|splits| Some(splits.published.as_ref()?.uses.as_slice())),
         dataset: &facts.dataset.id,
         model: &manifest.models[0].id,
         device: &device,

@@ -3,8 +3,8 @@
 use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::eval::method::{self, Method};
 use crate::eval::{
-    ANSWERS, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings, EvalError,
-    FACTS_FILE, Facts, SPLIT_OPTION, compute_cells, notes_of, record_of,
+    ANSWERS, Advised, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings,
+    EvalError, FACTS_FILE, Facts, SPLITS_FILE, SplitRecord, compute_cells, notes_of, record_of,
 };
 use focus_analysis::{
     AS_PUBLISHED_SUFFIX, Catalogue, CellContext, CellStatus, Grid, Options, RunSource, analyse,
@@ -112,10 +112,7 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
             .iter()
             .map(|note| format!("Model: {note}")),
     );
-    let split = run.manifest().options.get(SPLIT_OPTION);
-    if let Some(rule) = split.and_then(|split| split["rule"].as_str()) {
-        notes.push(format!("Split: {rule}"));
-    }
+    notes.extend(splits(run)?.iter().flat_map(SplitRecord::notes));
     notes.extend(contamination(&facts));
     notes.extend(images.remarks());
     notes.extend(drift(run.path())?);
@@ -137,6 +134,16 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
         notes,
     };
     Ok((report, metrics))
+}
+
+/// How the run's images came into their splits; none in a folder from before that was kept.
+fn splits(run: &RunView) -> Result<Option<SplitRecord>, ReportError> {
+    let file = run.path().join(SPLITS_FILE);
+    if file.exists() {
+        read_json(&file).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 /// What fast decoding did to the embeddings, where the run decoded fast.
@@ -202,6 +209,13 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
     let records = run.records()?;
     let answers = run.answer_file(ANSWERS)?;
     let manifest = run.manifest();
+    let splits = splits(run).map_err(|error| {
+        EvalError::Input(Advised {
+            message: error.to_string(),
+            hint: error.hint(),
+        })
+    })?;
+    let published = splits.as_ref().and_then(|splits| splits.published.as_ref());
     let methods: Vec<&Method> = method::all()
         .into_iter()
         .filter(|m| manifest.methods.iter().any(|id| id == m.id))
@@ -210,6 +224,7 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
         records: &records,
         asked: &asked(&answers)?,
         embeddings: &Embeddings::read(&answers, &records)?,
+        uses: published.map(|reading| reading.uses.as_slice()),
         dataset: manifest
             .datasets
             .first()

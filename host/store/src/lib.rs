@@ -44,7 +44,7 @@ pub use limits::Limits;
 pub use lock::RunLock;
 pub use manifest::{DatasetIdentity, ModelIdentity, PluginIdentity, RunManifest};
 pub use metric::{METRICS_VERSION, MetricRow, Metrics};
-pub use name::{CellKey, file_stem};
+pub use name::{AS_PUBLISHED_SUFFIX, CellKey, file_stem};
 pub use prediction::{Fold, PREDICTIONS_VERSION, PredictionRow, Predictions};
 pub use record::{RECORDS_VERSION, Record, Records};
 pub use run::{RunFolder, RunView};
