@@ -49,6 +49,7 @@ fn compute(rows: &[Row]) -> (Vec<CellRecord>, Vec<Predictions>) {
         records: &records,
         asked: &asked,
         embeddings: &Embeddings::read(&file, &records).expect("reads"),
+        uses: None,
         dataset: "d",
         model: "m",
         device: &Device::Cpu,
