@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 pub const MAX_FRAME: usize = 256 << 20;
 
 /// Longest JSON header of a call or its reply, bytes. Both ends look before they send.
-pub const MAX_HEADER: usize = 64 << 20;
+pub const MAX_HEADER: usize = 16 << 20;
 
 /// A frame could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -177,7 +177,7 @@ fn each_misdeed_costs_its_group_alone() {
         // Longer than a message may be: the worker says so of each call that holds the group, and is replaced.
         (
             "huge_text",
-            "70",
+            "17",
             FailureKind::BadReply,
             "Header of the reply is too long",
             3,
