@@ -68,7 +68,7 @@ fn matrix(header: &str, arrays: Vec<Array>) -> Result<Matrix, WireError> {
         )));
     }
     if list.null_count() + floats.null_count() > 0 {
-        return Err(bad("Reply has nulls: expected none".to_owned()));
+        return Err(bad("Reply has nulls: expected none"));
     }
     let start = list.value_offset_at(0);
     let length = (found.0 * found.1) as usize;

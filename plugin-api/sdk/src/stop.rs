@@ -27,7 +27,11 @@ pub fn first_word(text: &str, words: &[String], finished: bool) -> bool {
     let bytes = text.as_bytes();
     // A border lies where word characters begin or end; the word itself may begin with any character.
     let border = |at: usize| {
-        let inside = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(is_word);
+        let inside = |at: Option<usize>| {
+            at.and_then(|at| bytes.get(at))
+                .copied()
+                .is_some_and(is_word)
+        };
         inside(at.checked_sub(1)) != inside(Some(at))
     };
     words.iter().map(String::as_bytes).any(|word| {
@@ -43,8 +47,8 @@ pub fn first_word(text: &str, words: &[String], finished: bool) -> bool {
 }
 
 /// A byte of a character beyond ASCII is no word character.
-fn is_word(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || *byte == b'_'
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 #[cfg(test)]

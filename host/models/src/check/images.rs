@@ -322,15 +322,13 @@ mod tests {
             sample: 7,
             pixels: vec![0; bytes].into(),
         };
-        assert!(plan.admit("m", &vec![image(3)]).is_ok());
-        let error = plan.admit("m", &vec![image(4)]).expect_err("refused");
+        assert!(plan.admit("m", &[image(3)]).is_ok());
+        let error = plan.admit("m", &[image(4)]).expect_err("refused");
         assert_eq!(
             error.to_string(),
             "Batch does not fit the model `m`: expected 3 bytes an image (1 x 1 x 3), found 4 bytes for sample 7"
         );
-        let error = plan
-            .admit("m", &vec![image(3), image(3)])
-            .expect_err("refused");
+        let error = plan.admit("m", &[image(3), image(3)]).expect_err("refused");
         assert_eq!(
             error.to_string(),
             "Batch does not fit the model `m`: expected at most 1 images, found 2 images"

@@ -4,12 +4,14 @@
 //! Knows nothing of processes.
 
 mod adapters;
+mod answers;
 mod groups;
 mod images;
 mod texts;
 
 pub(crate) use adapters::{attach_header, attached, detach_header, not_attached, taken};
-pub(crate) use groups::GroupPlan;
+pub(crate) use answers::group_answers;
+pub(crate) use groups::{GroupPlan, LaidGroups};
 pub(crate) use images::Plan;
 
 use crate::ModelError;

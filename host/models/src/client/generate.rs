@@ -2,7 +2,7 @@
 
 use super::{WorkerClient, stream};
 use crate::bisect::{GroupCaller, settle_groups};
-use crate::check::not_attached;
+use crate::check::{LaidGroups, group_answers, not_attached};
 use crate::{Ask, AskedGroup, Generator, GroupAnswer, ModelError, SinkError};
 use focus_plugin_abi::v1::message::{AttachReply, AttachRequest, OpenedModel};
 use focus_wire::{Area, FailureKind, Method, WireError};
@@ -20,9 +20,8 @@ impl stream::Kind for Groups<'_> {
         client.plans.groups.admit(&client.opened.model, batch)
     }
 
-    fn bytes(&self, client: &WorkerClient, batch: &[AskedGroup]) -> u64 {
-        let groups: Vec<&AskedGroup> = batch.iter().collect();
-        client.plans.groups.bytes(&groups)
+    fn bytes(&self, batch: &[AskedGroup]) -> u64 {
+        LaidGroups::new(batch).bytes()
     }
 
     fn submit(
@@ -33,11 +32,10 @@ impl stream::Kind for Groups<'_> {
     ) -> Result<u64, ModelError> {
         client.session()?;
         let call = client.number_call();
-        let groups: Vec<&AskedGroup> = batch.iter().collect();
-        let plan = client.plans.groups;
-        let header = plan.header(&client.opened.model, self.0, &groups)?;
-        plan.lay(client.slots.slot_mut(slot), &groups);
-        let bytes = plan.bytes(&groups);
+        let laid = LaidGroups::new(batch);
+        let header = laid.header(&client.opened.model, self.0)?;
+        laid.lay(client.slots.slot_mut(slot));
+        let bytes = laid.bytes();
         let area = (bytes > 0).then_some(Area { slot, bytes });
         client.session()?.call(call, Method::Generate, header, area);
         Ok(call)
@@ -49,11 +47,10 @@ impl stream::Kind for Groups<'_> {
         call: u64,
         batch: &[AskedGroup],
     ) -> Result<Vec<GroupAnswer>, WireError> {
-        let groups: Vec<&AskedGroup> = batch.iter().collect();
-        let (plan, timeout) = (client.plans.groups, client.setup.timeouts.batch);
+        let timeout = client.setup.timeouts.batch;
         client
             .fetch(call, Method::Generate, timeout, |reply| {
-                plan.check(self.0, &groups, &reply)
+                group_answers(self.0, batch, &reply)
             })
             .map_err(|failure| failure.error)
     }

@@ -63,7 +63,7 @@ impl stream::Kind for Images {
         self.0.admit(&client.opened.model, batch)
     }
 
-    fn bytes(&self, _: &WorkerClient, _: &[PreparedImage]) -> u64 {
+    fn bytes(&self, _: &[PreparedImage]) -> u64 {
         self.0.batch_bytes()
     }
 

@@ -26,7 +26,7 @@ pub(super) trait Kind {
     fn admit(&self, client: &WorkerClient, batch: &[Self::Item]) -> Result<(), ModelError>;
 
     /// Bytes that a batch takes in a slot.
-    fn bytes(&self, client: &WorkerClient, batch: &[Self::Item]) -> u64;
+    fn bytes(&self, batch: &[Self::Item]) -> u64;
 
     /// Lay the batch into the slot, which is large enough, and submit; returns the call's number.
     fn submit(
@@ -138,7 +138,7 @@ impl<K: Kind> Stream<'_, K> {
                     None => break,
                 },
             };
-            let bytes = self.kind.bytes(self.client, &batch);
+            let bytes = self.kind.bytes(&batch);
             if bytes > self.client.slots.slot_bytes() {
                 if !self.flying.is_empty() {
                     self.waiting = Some(batch);

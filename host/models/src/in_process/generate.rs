@@ -2,7 +2,9 @@
 
 use super::InProcessEncoder;
 use crate::bisect::{GroupCaller, settle_groups};
-use crate::check::{attach_header, attached, detach_header, not_attached, taken};
+use crate::check::{
+    LaidGroups, attach_header, attached, detach_header, group_answers, not_attached, taken,
+};
 use crate::{Ask, AskedGroup, Generator, GroupAnswer, ModelError, SinkError};
 use focus_plugin_abi::v1::message::{AttachReply, AttachRequest, OpenedModel};
 use focus_wire::{FailureKind, Method, WireError};
@@ -19,15 +21,14 @@ impl GroupCaller for Calls<'_> {
         groups: &[AskedGroup],
     ) -> Result<Result<Vec<GroupAnswer>, WireError>, ModelError> {
         self.model.revive()?;
-        let groups: Vec<&AskedGroup> = groups.iter().collect();
-        let plan = self.model.plans.groups;
-        let header = plan.header(&self.model.opened.model, self.ask, &groups)?;
-        let mut pixels = vec![0; plan.bytes(&groups) as usize];
-        plan.lay(&mut pixels, &groups);
+        let laid = LaidGroups::new(groups);
+        let header = laid.header(&self.model.opened.model, self.ask)?;
+        let mut pixels = vec![0; laid.bytes() as usize];
+        laid.lay(&mut pixels);
         Ok(self
             .model
             .call(Method::Generate, header, pixels)
-            .and_then(|reply| plan.check(self.ask, &groups, &reply)))
+            .and_then(|reply| group_answers(self.ask, groups, &reply)))
     }
 }
 
