@@ -50,6 +50,11 @@ impl ProcessLauncher {
                 threads,
                 library_paths: options.library_paths.clone(),
                 env: options.env.clone(),
+                pass: if options.network.is_empty() {
+                    Vec::new()
+                } else {
+                    options.environment.clone()
+                },
             },
             plugin: options.plugin_name(),
             memory_limit: options.memory_limit,

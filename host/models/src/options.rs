@@ -46,6 +46,9 @@ pub struct WorkerOptions {
     pub args: Vec<OsString>,
     /// Further environment variables for the worker.
     pub env: Vec<(String, OsString)>,
+    /// Names of the host's environment variables that the plugin gets too, from its sidecar; values are read when a worker starts,
+    /// and kept nowhere. None by default, and none without the network.
+    pub environment: Vec<String>,
     /// Lock the worker down before it loads the dylib. On by default.
     pub sandbox: bool,
     /// Network hosts granted by both sidecar and user. None by default.
@@ -66,6 +69,7 @@ impl WorkerOptions {
             program: "/proc/self/exe".into(),
             args: vec!["worker".into()],
             env: Vec::new(),
+            environment: Vec::new(),
             sandbox: true,
             network: Vec::new(),
             memory_limit: None,
@@ -86,6 +90,7 @@ impl WorkerOptions {
         let mut options = Self::new(&library, &sidecar.digest);
         options.library_paths = sidecar.library_folders(&library);
         options.network = sidecar.granted_network(allowed);
+        options.environment = sidecar.granted_environment(allowed);
         Ok((options, sidecar))
     }
 

@@ -46,6 +46,9 @@ pub struct WorkerCommand {
     pub library_paths: Vec<PathBuf>,
     /// Further variables.
     pub env: Vec<(String, OsString)>,
+    /// Names of further variables of the host that it gets, with the values they have when it starts; those that are not set are
+    /// left out. By name, so that a secret lies in no structure that could be printed.
+    pub pass: Vec<String>,
 }
 
 impl Default for WorkerCommand {
@@ -56,6 +59,7 @@ impl Default for WorkerCommand {
             threads: 1,
             library_paths: Vec::new(),
             env: Vec::new(),
+            pass: Vec::new(),
         }
     }
 }
@@ -126,7 +130,8 @@ impl WorkerCommand {
             .env("LANG", "C.UTF-8")
             .env("OMP_NUM_THREADS", self.threads.to_string())
             .env("RAYON_NUM_THREADS", self.threads.to_string());
-        for name in PASSED {
+        let pass = self.pass.iter().map(String::as_str);
+        for name in PASSED.iter().copied().chain(pass) {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
@@ -423,6 +428,8 @@ mod tests {
                 ("PATH".into(), "/usr/bin:/bin".into()),
                 ("EXTRA".into(), "1".into()),
             ],
+            // Set by cargo for every test.
+            pass: vec!["CARGO_PKG_NAME".into(), "FOCUS_NOT_SET_ANYWHERE".into()],
         };
         let text = stdout_of(&command);
         let mut names: Vec<&str> = text
@@ -438,6 +445,7 @@ mod tests {
         assert_eq!(
             names,
             [
+                "CARGO_PKG_NAME",
                 "EXTRA",
                 "LANG",
                 "LD_LIBRARY_PATH",

@@ -29,6 +29,7 @@ pub fn worker_options(library: &Path, worker: &WorkerConfig) -> Result<WorkerOpt
     let mut options = WorkerOptions::new(library, sidecar.digest.clone());
     options.library_paths = sidecar.library_folders(library);
     options.network = sidecar.granted_network(&worker.allow_network);
+    options.environment = sidecar.granted_environment(&worker.allow_network);
     options.sandbox = worker.sandbox;
     options.memory_limit = Some(worker.memory);
     options.timeouts = Timeouts {

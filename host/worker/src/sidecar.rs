@@ -43,6 +43,9 @@ pub struct Permissions {
     /// Network hosts it wants to reach.
     #[serde(default)]
     pub network: Vec<String>,
+    /// Names of environment variables it wants to read, such as a service's key. Given only to a plugin that gets the network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<String>,
 }
 
 /// What the author of a plugin writes: the sidecar without what only the built file can tell.
@@ -165,6 +168,7 @@ impl Sidecar {
         if sidecar.name.is_empty() || sidecar.devices.is_empty() {
             return Err(malformed(&path, "`name` and `devices` must not be empty"));
         }
+        sidecar.permissions.check(&path)?;
         if !SUPPORTED.contains(&sidecar.contract) {
             let expected: Vec<_> = SUPPORTED.iter().map(u32::to_string).collect();
             return Err(SidecarError::Contract {
@@ -239,6 +243,14 @@ impl Sidecar {
             .cloned()
             .collect()
     }
+
+    /// Names of the environment variables that the plugin gets: those it wants, if any of the network is granted to it; none otherwise.
+    pub fn granted_environment(&self, allowed: &[String]) -> Vec<String> {
+        if self.granted_network(allowed).is_empty() {
+            return Vec::new();
+        }
+        self.permissions.environment.clone()
+    }
 }
 
 impl Manifest {
@@ -262,7 +274,31 @@ impl Manifest {
 
     /// Read an author's manifest.
     pub fn read(path: &Path) -> Result<Self, SidecarError> {
-        toml::from_str(&read_capped(path)?).map_err(|error| malformed(path, &error.to_string()))
+        let manifest: Self = toml::from_str(&read_capped(path)?)
+            .map_err(|error| malformed(path, &error.to_string()))?;
+        manifest.permissions.check(path)?;
+        Ok(manifest)
+    }
+}
+
+impl Permissions {
+    /// Names of variables must be plain, and none that steers the dynamic linker.
+    fn check(&self, path: &Path) -> Result<(), SidecarError> {
+        let plain = |name: &&String| {
+            !name.is_empty()
+                && !name.starts_with(|first: char| first.is_ascii_digit())
+                && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !name.starts_with("LD_")
+        };
+        match self.environment.iter().find(|name| !plain(name)) {
+            None => Ok(()),
+            Some(name) => Err(malformed(
+                path,
+                &format!(
+                    "`permissions.environment` must name variables of letters, digits and `_` that do not start with `LD_`, found `{name}`"
+                ),
+            )),
+        }
     }
 }
 
@@ -370,6 +406,20 @@ mod tests {
     }
 
     #[test]
+    fn variables_come_with_the_network_or_not_at_all() {
+        let (_folder, library) = library();
+        let text = "name = \"x\"\nversion = \"1\"\n[permissions]\nnetwork = [\"a.org\"]\nenvironment = [\"X_KEY\"]";
+        let manifest = Manifest::read(&written(text).1).expect("good");
+        let sealed = Sidecar::write_for(&library, &manifest).expect("seals");
+        assert_eq!(sealed, Sidecar::read_for(&library).expect("reads"));
+        assert_eq!(sealed.granted_environment(&["a.org".into()]), ["X_KEY"]);
+        assert!(sealed.granted_environment(&["b.org".into()]).is_empty());
+        assert!(sealed.granted_environment(&[]).is_empty());
+        let bad = text.replace("X_KEY", "9X");
+        assert!(Manifest::read(&written(&bad).1).is_err());
+    }
+
+    #[test]
     fn a_missing_sidecar_comes_with_advice() {
         let error = Sidecar::read_for(&library().1).expect_err("none");
         assert!(matches!(error, SidecarError::Missing { .. }));
@@ -388,6 +438,14 @@ mod tests {
             ),
             (good.replace("sha256:0", "sha256:Z"), "64 lower-case"),
             (good.replace("sha256:", "md5:"), "64 lower-case"),
+            (
+                format!("{good}\n[permissions]\nenvironment = [\"LD_PRELOAD\"]"),
+                "found `LD_PRELOAD`",
+            ),
+            (
+                format!("{good}\n[permissions]\nenvironment = [\"A=B\"]"),
+                "found `A=B`",
+            ),
             (
                 good.replace("name = \"x\"", "name = \"\""),
                 "must not be empty",

@@ -36,6 +36,24 @@ fn an_inet_socket_is_refused() {
 }
 
 #[test]
+fn variables_reach_only_a_plugin_that_gets_the_network() {
+    // Every test runner has it, and no worker by itself.
+    let mut options = misdeed("read_variable", &[("path", "PATH")]);
+    says(&options, "read_variable: PATH absent");
+    options.worker.environment = vec!["PATH".into(), "FOCUS_NOT_SET_ANYWHERE".into()];
+    let seen = log().matches("read_variable: PATH absent").count();
+    says(&options, "read_variable: PATH absent");
+    assert!(log().matches("read_variable: PATH absent").count() > seen);
+    options.worker.network = vec!["127.0.0.1".into()];
+    says(&options, "read_variable: PATH there");
+    options
+        .open
+        .settings
+        .insert("path".into(), "FOCUS_NOT_SET_ANYWHERE".into());
+    says(&options, "read_variable: FOCUS_NOT_SET_ANYWHERE absent");
+}
+
+#[test]
 fn a_write_is_refused() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("hostile.txt");
