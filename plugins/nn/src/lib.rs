@@ -5,7 +5,7 @@
 //!
 //! Rooms, in the order data flows: [`checkpoint`] files to named raw tensors; [`weights`] names and shapes claimed by an
 //! architecture, every tensor accounted for; [`layer`] linear, norm, attention, feed-forward, patches; [`position`] tables and rotary
-//! angles; [`pixels`] bytes to normalised values; `kernel` fused steps on the CPU.
+//! angles; [`pixels`] bytes to normalised values; [`vision`] the towers of multimodal language models; `kernel` fused steps on the CPU.
 //!
 //! Every layer has two forms that compute the same: one of candle's basic operations, which has gradients and runs on any device,
 //! and one with fused in-place steps for inference on the CPU. A layer takes the second by itself when nothing in the product is
@@ -34,6 +34,7 @@ pub mod lm;
 pub mod lora;
 pub mod pixels;
 pub mod position;
+pub mod vision;
 pub mod weights;
 
 pub use candle_core::{self as candle, DType, Device, Tensor};
