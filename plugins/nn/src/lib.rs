@@ -25,6 +25,7 @@
 // Memory-mapping is the one exception, in `checkpoint::file`.
 #![deny(unsafe_code)]
 
+pub mod chat;
 pub mod checkpoint;
 mod error;
 pub mod generate;
