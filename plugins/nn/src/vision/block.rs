@@ -1,6 +1,7 @@
 //! One layer: norm, attention, norm, feed-forward, each pair behind a residual. Tensor names of Hugging Face's CLIP and SigLIP.
 
 use super::VisionConfig;
+use crate::lora::{Module, join};
 use crate::{
     Attention, AttentionConfig, LayerNorm, Linear, LoadError, Mlp, Projections, Tensor, Weights,
     add_residual,
@@ -43,6 +44,23 @@ impl Block {
                 activation: config.activation,
             },
         })
+    }
+
+    /// Every linear layer, by its name behind `at`.
+    pub(super) fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        let mut show = |name: &str, linear: &mut Linear| {
+            visit(&join(at, name), Module::Linear(linear));
+        };
+        show("self_attn.out_proj", self.attention.output_mut());
+        if let Projections::Separate { query, key, value } = self.attention.projections_mut() {
+            show("self_attn.q_proj", query);
+            show("self_attn.k_proj", key);
+            show("self_attn.v_proj", value);
+        }
+        if let Mlp::Plain { up, down, .. } = &mut self.mlp {
+            show("mlp.fc1", up);
+            show("mlp.fc2", down);
+        }
     }
 
     /// `x` of shape (batch, tokens, dim).

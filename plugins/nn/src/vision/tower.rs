@@ -2,6 +2,7 @@
 
 use super::VisionConfig;
 use super::block::Block;
+use crate::lora::{Module, join};
 use crate::{Init, LayerNorm, LoadError, PatchEmbedding, Tensor, Weights};
 use candle_core::Result;
 
@@ -84,6 +85,13 @@ impl VisionTower {
     /// Its numbers.
     pub fn config(&self) -> &VisionConfig {
         &self.config
+    }
+
+    /// Show every linear layer to an adapter, by its name behind `at` (`model.vision_tower`).
+    pub fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        for (number, block) in self.blocks.iter_mut().enumerate() {
+            block.visit(&join(at, &format!("encoder.layers.{number}")), visit);
+        }
     }
 
     /// A hidden state of pictures (batch, 3, size, size), normalised: (batch, tokens, dim), the class token first where there is one.
