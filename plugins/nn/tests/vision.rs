@@ -189,7 +189,7 @@ fn what_is_easily_got_wrong_is_seen() {
     };
     // Far below what the first logits would show.
     let moved = worst(&gemma_with(&checkpoint, &exact), &wanted);
-    assert!(moved > 5e-5, "{moved}");
+    assert!(moved > 2e-5, "{moved}");
     let near = worst(&gemma_with(&checkpoint, &gemma()), &wanted);
     assert!(near * 10.0 < moved, "{near}");
 }
