@@ -2,6 +2,7 @@
 
 use super::VisionConfig;
 use super::block::Block;
+use crate::lora::{Module, join};
 use crate::{Init, LayerNorm, LoadError, PatchEmbedding, Tensor, Weights};
 use candle_core::Result;
 
@@ -112,6 +113,13 @@ impl VisionTower {
     pub fn patches(&self, hidden: &Tensor) -> Result<Tensor> {
         let own = usize::from(self.config.class_token);
         hidden.narrow(1, own, hidden.dim(1)? - own)?.contiguous()
+    }
+
+    /// Show every linear layer that an adapter may change, by its name behind `at` (`model.vision_tower`, in the newest spelling).
+    pub fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        for (number, block) in self.blocks.iter_mut().enumerate() {
+            block.visit(&join(at, &format!("encoder.layers.{number}")), visit);
+        }
     }
 
     /// Tokens that enter the first layer.
