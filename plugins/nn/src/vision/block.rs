@@ -72,4 +72,21 @@ impl Block {
         let branch = self.mlp.forward(&self.norm2.forward(&x)?)?;
         add_residual(&x, branch, None)
     }
+
+    /// Show every linear layer, by its name behind `at`.
+    pub(super) fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        let own = join(at, "self_attn");
+        if let Projections::Separate { query, key, value } = self.attention.projections_mut() {
+            for (name, linear) in [("q_proj", query), ("k_proj", key), ("v_proj", value)] {
+                visit(&join(&own, name), Module::Linear(linear));
+            }
+        }
+        let output = self.attention.output_mut();
+        visit(&join(&own, "out_proj"), Module::Linear(output));
+        if let Mlp::Plain { up, down, .. } = &mut self.mlp {
+            for (name, linear) in [("mlp.fc1", up), ("mlp.fc2", down)] {
+                visit(&join(at, name), Module::Linear(linear));
+            }
+        }
+    }
 }

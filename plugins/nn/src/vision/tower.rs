@@ -122,6 +122,13 @@ impl VisionTower {
         hidden.narrow(1, own, hidden.dim(1)? - own)?.contiguous()
     }
 
+    /// Show every linear layer that an adapter may change, by its name behind `at` (`model.vision_tower`, in the newest spelling).
+    pub fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        for (number, block) in self.blocks.iter_mut().enumerate() {
+            block.visit(&join(at, &format!("encoder.layers.{number}")), visit);
+        }
+    }
+
     /// Tokens that enter the first layer.
     fn embed(&self, pixels: &Tensor) -> Result<Tensor> {
         let (batch, _, height, width) = pixels.dims4()?;
