@@ -52,6 +52,16 @@ impl Attention {
         }
     }
 
+    /// The maps into queries, keys and values, to attach adapters to.
+    pub fn projections_mut(&mut self) -> &mut Projections {
+        &mut self.projections
+    }
+
+    /// The output map, to attach adapters to.
+    pub fn output_mut(&mut self) -> &mut Linear {
+        &mut self.output
+    }
+
     /// `x` of shape (batch, tokens, dim). `rotary` turns queries and keys by their place; `mask` is added to the scores and of a
     /// shape that broadcasts to (batch, heads, tokens, tokens).
     pub fn forward(
