@@ -12,13 +12,14 @@
 //!
 //! Rooms, in the order data flows: [`settings`] what was asked; [`config`] the architecture's numbers; [`processor`] pictures to patches;
 //! [`tower`] patches to the language model's rows; [`prompt`] tokens and places; [`card`] the known models, [`toy`] one that needs no
-//! folder; [`mod@open`] folders to networks; [`model`] the plugin. The language model itself is `focus_nn::lm`.
+//! folder; [`network`] both networks; [`mod@open`] what lies beside the weights; [`model`] the plugin. The language model itself is `focus_nn::lm`.
 
 #![forbid(unsafe_code)]
 
 pub mod card;
 pub mod config;
 pub mod model;
+pub mod network;
 pub mod open;
 pub mod processor;
 pub mod prompt;

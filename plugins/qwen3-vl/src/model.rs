@@ -3,7 +3,8 @@
 
 use crate::card;
 use crate::config::Config;
-use crate::open::{self, Described, Network, OpenError};
+use crate::network::Network;
+use crate::open::{self, Described, OpenError};
 use crate::processor::{Processor, ProcessorError};
 use crate::prompt::{self, SLOT};
 use crate::settings::Settings;
@@ -38,7 +39,6 @@ pub struct QwenVl {
 struct Core {
     network: Network,
     described: Described,
-    adapters: Adapters,
 }
 
 impl QwenVl {
@@ -65,7 +65,7 @@ impl QwenVl {
                 ));
                 state.weights_digest = Some(format!("random:{seed}"));
                 let described = drawn(&settings, &mut state.notes).map_err(|e| crossed(&e))?;
-                let network = open::random(seed, &described.config, &device, dtype);
+                let network = Network::random(seed, &described.config, &device, dtype);
                 (described, network)
             }
             (None, Some(folder)) => {
@@ -79,7 +79,7 @@ impl QwenVl {
                         "config.json describes another size than the published model's".into(),
                     );
                 }
-                let network = open::load(folder, &described.config, &device, dtype);
+                let network = Network::load(folder, &described.config, &device, dtype);
                 (described, network)
             }
             (None, None) => return Err(no_weights(&card)),
@@ -98,11 +98,7 @@ impl QwenVl {
             .map_err(Error::internal)?;
         Ok(Self {
             opened: state,
-            core: Core {
-                network,
-                described,
-                adapters: Adapters::default(),
-            },
+            core: Core { network, described },
             threads,
         })
     }
@@ -311,19 +307,15 @@ impl Family for Core {
 
 impl Adaptable for Core {
     fn visit(&mut self, visit: &mut dyn FnMut(&str, Module<'_>)) {
-        self.network.tower.visit("model.visual", visit);
-        self.network
-            .decoder
-            .visit("model.language_model", "", visit);
+        self.network.visit(visit);
     }
 
     fn adapters(&mut self) -> &mut Adapters {
-        &mut self.adapters
+        self.network.adapters()
     }
 
     fn spellings(&self) -> &'static [Spelling] {
-        // The family is younger than the last renaming.
-        &[]
+        self.network.spellings()
     }
 }
 

@@ -1,11 +1,10 @@
-//! Folders to networks, with everything that is read beside the weights. Knows no host.
+//! What is read from a folder beside the weights. Knows no tensors.
 
 use crate::config::{self, Config};
 use crate::processor::{Processor, ProcessorError};
-use crate::tower::VisionTower;
+use crate::prompt::SLOT;
+use focus_nn::LoadError;
 use focus_nn::chat::{Chat, ChatError};
-use focus_nn::lm::Decoder;
-use focus_nn::{Checkpoint, DType, Device, Layout, LoadError, Weights};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -59,15 +58,6 @@ pub struct Described {
     pub end_tokens: Vec<u32>,
 }
 
-/// Both networks.
-#[derive(Debug)]
-pub struct Network {
-    /// Pictures.
-    pub tower: VisionTower,
-    /// Text.
-    pub decoder: Decoder,
-}
-
 /// Read a folder's describing files.
 pub fn describe(folder: &Path) -> Result<Described, OpenError> {
     let text = read(folder, config::FILE)?
@@ -88,6 +78,18 @@ pub fn describe(folder: &Path) -> Result<Described, OpenError> {
     })?;
     let chat = Chat::open(folder)?;
     chat.tokenizer().check(config.text.vocab)?;
+    let slot = chat.tokenizer().id(SLOT);
+    if slot != Some(config.image_token) {
+        return Err(LoadError::Config {
+            file: config::FILE.into(),
+            reason: format!(
+                "`image_token_id` is {}, where the tokenizer has {} for `{SLOT}`",
+                config.image_token,
+                slot.map_or_else(|| "none".into(), |id| id.to_string())
+            ),
+        }
+        .into());
+    }
     let end_tokens = end_tokens(folder, &config, &chat)?;
     Ok(Described {
         config,
@@ -124,41 +126,6 @@ fn end_tokens(folder: &Path, config: &Config, chat: &Chat) -> Result<Vec<u32>, O
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)
-}
-
-/// The folder's checkpoint, every tensor of it.
-pub fn load(
-    folder: &Path,
-    config: &Config,
-    device: &Device,
-    dtype: DType,
-) -> Result<Network, LoadError> {
-    let checkpoint = Checkpoint::open_folder(folder, &[], &Layout::default())?;
-    // Some saved copies of tied checkpoints hold the head once more.
-    let ignored: &[&str] = if config.text.tied {
-        &["lm_head.weight"]
-    } else {
-        &[]
-    };
-    focus_nn::weights::load(checkpoint, device, dtype, ignored, |w| build(w, config))
-}
-
-/// The architecture with weights drawn from `seed`.
-pub fn random(
-    seed: u64,
-    config: &Config,
-    device: &Device,
-    dtype: DType,
-) -> Result<Network, LoadError> {
-    focus_nn::weights::random(seed, device, dtype, |w| build(w, config))
-}
-
-fn build(weights: &Weights, config: &Config) -> Result<Network, LoadError> {
-    let model = weights.at("model");
-    Ok(Network {
-        tower: VisionTower::load(&model.at("visual"), &config.vision)?,
-        decoder: Decoder::load(&model.at("language_model"), weights, &config.text)?,
-    })
 }
 
 fn read(folder: &Path, file: &str) -> Result<Option<String>, OpenError> {
