@@ -233,21 +233,23 @@ fn without_prefix(json: &mut Value) -> bool {
         json["normalizer"] = Value::Null;
         found = true;
     }
-    if let Some(list) = json["normalizer"]["normalizers"].as_array_mut() {
+    if let Some(list) = json
+        .pointer_mut("/normalizer/normalizers")
+        .and_then(Value::as_array_mut)
+    {
         let before = list.len();
         list.retain(|part| part["type"] != "Prepend");
         found |= list.len() < before;
     }
-    let pre = &mut json["pre_tokenizer"];
-    if pre.is_null() {
-        return found;
-    }
-    if let Some(list) = pre["pretokenizers"].as_array_mut() {
+    if let Some(list) = json
+        .pointer_mut("/pre_tokenizer/pretokenizers")
+        .and_then(Value::as_array_mut)
+    {
         for part in list {
             found |= unprefix(part);
         }
-    } else {
-        found |= unprefix(pre);
+    } else if let Some(part) = json.get_mut("pre_tokenizer") {
+        found |= unprefix(part);
     }
     found
 }

@@ -234,7 +234,11 @@ fn decode(
 }
 
 /// The likeliest token joins the answer.
-fn choose(family: &dyn Family, batch: &GenerateBatch<'_>, branch: &mut Branch) -> Result<(), Error> {
+fn choose(
+    family: &dyn Family,
+    batch: &GenerateBatch<'_>,
+    branch: &mut Branch,
+) -> Result<(), Error> {
     let token = argmax(&branch.row).ok_or_else(not_finite)?;
     let answer = &mut branch.answer;
     answer.new_tokens.push(token);

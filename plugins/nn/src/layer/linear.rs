@@ -1,7 +1,7 @@
 //! The linear layer: one type, whatever stands behind its weight; low-rank adapters may be attached, and a quantised weight can come.
 
-use super::adapted::{Part, Parts, Switch};
 use super::Activation;
+use super::adapted::{Part, Parts, Switch};
 use crate::kernel::op;
 use crate::{Init, LoadError, Weights};
 use candle_core::{DType, Result, Tensor};

@@ -98,7 +98,10 @@ impl Settings {
         if settings.r == 0 || settings.rank_pattern.values().any(|&rank| rank == 0) {
             return wrong("a rank is 0".into());
         }
-        let alphas = settings.alpha_pattern.values().chain([&settings.lora_alpha]);
+        let alphas = settings
+            .alpha_pattern
+            .values()
+            .chain([&settings.lora_alpha]);
         if alphas.into_iter().any(|alpha| !alpha.is_finite()) {
             return wrong("an alpha is not finite".into());
         }
