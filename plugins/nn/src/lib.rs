@@ -9,7 +9,7 @@
 //!
 //! Every layer has two forms that compute the same: one of candle's basic operations, which has gradients and runs on any device,
 //! and one with fused in-place steps for inference on the CPU. A layer takes the second by itself when nothing in the product is
-//! tracked; nothing else in a forward pass depends on the device. Half types on the CPU are stored as such and computed in f32,
+//! tracked and [`training`] does not ask for the first; nothing else in a forward pass depends on the device. Half types on the CPU are stored as such and computed in f32,
 //! because candle has no such products there.
 //!
 //! ```
@@ -41,6 +41,7 @@ pub mod weights;
 pub use candle_core::{self as candle, DType, Device, Tensor};
 pub use checkpoint::{Checkpoint, Layout};
 pub use error::LoadError;
+pub use kernel::form::training;
 pub use layer::{
     Activation, Attention, AttentionConfig, LayerNorm, Linear, Mlp, Part, PatchEmbedding,
     Projections, RmsNorm, Switch, add_residual, attend,

@@ -4,7 +4,7 @@ use super::Linear;
 use super::linear::product;
 use crate::kernel::op;
 use crate::position::Rotary;
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 /// Bytes of scores computed at a time on the CPU: stays in the second cache.
 const BLOCK: usize = 1 << 20;
@@ -177,12 +177,7 @@ fn plain(
     if let Some(mask) = mask {
         scores = scores.broadcast_add(mask)?;
     }
-    let weights = if scores.track_op() {
-        candle_nn::ops::softmax(&scores, D::Minus1)?
-    } else {
-        candle_nn::ops::softmax_last_dim(&scores)?
-    };
-    product(&weights, &value)?
+    product(&op::softmax(&scores)?, &value)?
         .transpose(1, 2)?
         .contiguous()?
         .reshape((batch, tokens, heads * head_dim))

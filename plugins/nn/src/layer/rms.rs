@@ -35,7 +35,7 @@ impl RmsNorm {
 
     /// Apply to the last axis of `x`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        if op::fused(x) && !self.factor.track_op() {
+        if op::fused(x) && op::fused(&self.factor) {
             return candle_nn::ops::rms_norm(&x.contiguous()?, &self.factor, self.eps as f32);
         }
         let wide = x.to_dtype(DType::F32)?;

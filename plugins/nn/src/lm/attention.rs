@@ -6,7 +6,7 @@ use crate::kernel::op;
 use crate::layer::product;
 use crate::position::Rotary;
 use crate::{Linear, LoadError, RmsNorm, Weights};
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 /// The attention of one layer.
 #[derive(Debug, Clone)]
@@ -149,12 +149,7 @@ impl Attention {
         } else {
             // In f32, as the reference does it.
             let wide = (scores * rest)?.to_dtype(DType::F32)?;
-            let weights = if wide.track_op() {
-                candle_nn::ops::softmax(&wide, D::Minus1)?
-            } else {
-                candle_nn::ops::softmax_last_dim(&wide)?
-            };
-            weights.to_dtype(within)?
+            op::softmax(&wide)?.to_dtype(within)?
         };
         product(&weights, &values)?
             .reshape((heads, count, width))?
