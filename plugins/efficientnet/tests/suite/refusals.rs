@@ -42,7 +42,7 @@ fn another_network_s_checkpoint_is_refused_by_shape() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data("tiny.pth"), folder.path().join(FILE)).unwrap();
     let error = refused(&options(Some(folder.path()), &[]));
-    assert_eq!(error.kind(), ErrorKind::Weights);
+    assert_eq!(error.kind(), ErrorKind::WEIGHTS);
     assert!(
         error.to_string().contains("shape of `_conv_stem.weight`"),
         "{error}"
@@ -52,7 +52,7 @@ fn another_network_s_checkpoint_is_refused_by_shape() {
 #[test]
 fn without_weights_the_hint_says_how_to_get_them() {
     let error = refused(&options(None, &[]));
-    assert_eq!(error.kind(), ErrorKind::Weights);
+    assert_eq!(error.kind(), ErrorKind::WEIGHTS);
     assert!(format!("{error:?}").contains("weights fetch"), "{error:?}");
 }
 
@@ -65,13 +65,13 @@ fn senseless_requests_are_refused() {
         &[("pool", "cls")],
     ] {
         let error = refused(&options(None, settings));
-        assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{settings:?}");
+        assert_eq!(error.kind(), ErrorKind::INVALID_REQUEST, "{settings:?}");
     }
     let both = options(Some(folder.path()), &[("weights", "random:1")]);
-    assert_eq!(refused(&both).kind(), ErrorKind::InvalidRequest);
+    assert_eq!(refused(&both).kind(), ErrorKind::INVALID_REQUEST);
     let mut elsewhere = options(None, &[("weights", "random:1")]);
     elsewhere.device = "cuda:0".into();
-    assert_eq!(refused(&elsewhere).kind(), ErrorKind::Unsupported);
+    assert_eq!(refused(&elsewhere).kind(), ErrorKind::UNSUPPORTED);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn images_of_another_size_are_refused() {
     let rgb = picture(0, 32);
     let batch = ImageBatch::new(&rgb, 32, 32, 1).unwrap();
     let error = encoder.encode(&batch, &Host::detached()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    assert_eq!(error.kind(), ErrorKind::INVALID_REQUEST);
     assert!(
         error.to_string().contains("expected 224 x 224, found 32 x 32"),
         "{error}"
