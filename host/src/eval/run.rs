@@ -6,6 +6,7 @@ use super::dataset::{self, Dataset};
 use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
 use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
+use super::model::Chosen;
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, SPLITS_FILE, cells, choice,
     identity, model, splits,
@@ -13,8 +14,10 @@ use super::{
 use crate::config::EvalConfig;
 use crate::progress::Progress;
 use crate::report::{self, Report};
+use crate::weights;
 use focus_images::{Decode, Limits, PixelCache};
 use focus_models::ImageEncoder;
+use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
 use focus_store::{
     AnswerBatch, AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey,
     RunFolder, StoreError, write_atomic,
@@ -54,6 +57,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
 
     progress.begin("Opening model", 0);
     let chosen = model::choose(config)?;
+    let config = &with_weights(config, &chosen);
     let methods = choice::choose_methods(&config.methods, &chosen)?;
     let mut encoder = chosen.open(config)?;
     progress.end(&format!(
@@ -124,6 +128,16 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         counts,
         report,
     })
+}
+
+/// The configuration with the weights that were fetched before, where it names none.
+fn with_weights(config: &EvalConfig, chosen: &Chosen) -> EvalConfig {
+    let mut config = config.clone();
+    if config.weights.is_none() && !config.settings.contains_key(RANDOM_WEIGHTS) {
+        let model = &chosen.model;
+        config.weights = weights::fetch::fetched(&model.id, &model.weight_files, &config.folders);
+    }
+    config
 }
 
 fn mapped_line(dataset: &Dataset) -> String {

@@ -109,6 +109,8 @@ mod tests {
         Folders {
             cache: dir.join("cache"),
             plugin_path: vec![dir.join("absent"), dir.to_path_buf()],
+            hub: dir.join("hub"),
+            weights: dir.join("weights"),
         }
     }
 
