@@ -97,7 +97,8 @@ impl Manner<'_> {
             logprob_token_ids: self
                 .ids
                 .filter(|ids| !ids.is_empty() && self.top_logprobs.is_some()),
-            return_tokens_as_token_ids: (asked_by_id && self.top_logprobs.is_some()).then_some(true),
+            return_tokens_as_token_ids: (asked_by_id && self.top_logprobs.is_some())
+                .then_some(true),
             return_token_ids: asked_by_id.then_some(true),
             seed: self.seed,
             extra: self.extra,

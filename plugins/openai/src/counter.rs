@@ -71,7 +71,8 @@ impl Counts {
             self.requests, self.retries, self.tokens_in, self.tokens_out
         );
         if price_in > 0.0 || price_out > 0.0 {
-            let cost = (self.tokens_in as f64 * price_in + self.tokens_out as f64 * price_out) / 1e6;
+            let cost =
+                (self.tokens_in as f64 * price_in + self.tokens_out as f64 * price_out) / 1e6;
             // Writing to a string cannot fail.
             let _ = write!(line, ", cost {cost:.4} at the prices given");
         }

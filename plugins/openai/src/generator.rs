@@ -12,8 +12,8 @@ use crate::secret::Key;
 use crate::server::Server;
 use crate::settings::{Settings, TokenScores};
 use focus_plugin_sdk::{
-    Error, Finish, GenerateBatch, GenerateReply, GeneratedAnswer, Generator, GroupError, GroupReply,
-    Host, Model, OpenOptions, OpenedModel, Timings,
+    Error, Finish, GenerateBatch, GenerateReply, GeneratedAnswer, Generator, GroupError,
+    GroupReply, Host, Model, OpenOptions, OpenedModel, Timings,
 };
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -248,7 +248,9 @@ impl Generator for ChatModel {
             return Err(Error::unsupported(format!(
                 "Adapter `{name}` cannot be attached: the server holds the model"
             ))
-            .with_hint("A server offers an adapter as a model of its own: `--set served_model=NAME`"));
+            .with_hint(
+                "A server offers an adapter as a model of its own: `--set served_model=NAME`",
+            ));
         }
         if let Some(error) = &self.ended {
             return Err(error.clone());
@@ -331,11 +333,15 @@ impl Call<'_> {
                 });
             }
         });
-        let mut groups: Vec<GroupReply> = self.failed.iter().map(|_| GroupReply::default()).collect();
+        let mut groups: Vec<GroupReply> =
+            self.failed.iter().map(|_| GroupReply::default()).collect();
         let decoding = self.batch.request().max_new_tokens > 0;
         for ((group, _), answer) in self.questions.iter().zip(self.answers) {
             let reply = &mut groups[*group];
-            match answer.into_inner().expect("every question was taken by a thread") {
+            match answer
+                .into_inner()
+                .expect("every question was taken by a thread")
+            {
                 Ok((answer, milliseconds)) => {
                     reply.answers.push(answer);
                     let spent: &mut Timings = &mut reply.timings;
@@ -405,16 +411,13 @@ impl Call<'_> {
             .answer(reply.usage.as_ref(), unscored as u64);
         if let Some(words) = &reply.refusal {
             let words = self.server.quoted(words);
-            self.host.info(format!("The model refused to answer: {words}"));
+            self.host
+                .info(format!("The model refused to answer: {words}"));
         }
         Ok((self.shaped(reply, scores), milliseconds))
     }
 
-    fn shaped(
-        &self,
-        reply: Reply,
-        scores: Vec<focus_plugin_sdk::VariantScore>,
-    ) -> GeneratedAnswer {
+    fn shaped(&self, reply: Reply, scores: Vec<focus_plugin_sdk::VariantScore>) -> GeneratedAnswer {
         let usage = reply.usage;
         let prompt_length = usage.map_or(reply.prompt_tokens.len() as u32, |u| u.prompt_tokens);
         let prompt_tokens = runs(&reply.prompt_tokens);

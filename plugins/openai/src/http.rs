@@ -89,18 +89,22 @@ impl Http {
                 request.call()
             }
         };
-        let (parts, body) = response
-            .map_err(|error| self.failure(&error))?
-            .into_parts();
+        let (parts, body) = response.map_err(|error| self.failure(&error))?.into_parts();
         let status = parts.status.as_u16();
-        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let header = |name: &str| {
+            parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+        };
         if (300..400).contains(&status) {
             return Err(Fault::Redirect {
                 server: self.address.shown().to_owned(),
                 to: self.target(url, header("location")),
             });
         }
-        let retry_after = header("retry-after").and_then(|text| retry_after(text, SystemTime::now()));
+        let retry_after =
+            header("retry-after").and_then(|text| retry_after(text, SystemTime::now()));
         let announced = body.content_length();
         let mut bytes = Vec::new();
         body.into_reader()

@@ -120,7 +120,9 @@ mod tests {
     }
 
     fn gradient(width: usize, height: usize) -> Vec<u8> {
-        (0..width * height * 3).map(|i| (i * 7 % 256) as u8).collect()
+        (0..width * height * 3)
+            .map(|i| (i * 7 % 256) as u8)
+            .collect()
     }
 
     #[test]

@@ -69,9 +69,10 @@ impl Complaint {
             status: number
                 .and_then(|n| u16::try_from(n).ok())
                 .filter(|n| (400..600).contains(n)),
-            exhausted: words.iter().flatten().any(|word| {
-                ["insufficient_quota", "billing_hard_limit_reached"].contains(word)
-            }),
+            exhausted: words
+                .iter()
+                .flatten()
+                .any(|word| ["insufficient_quota", "billing_hard_limit_reached"].contains(word)),
         })
     }
 }
@@ -177,10 +178,7 @@ impl Reply {
             return Err(Misread::new(WHAT, format!("{count} choices")));
         };
         if choice.index != 0 {
-            return Err(Misread::new(
-                "choice 0",
-                format!("choice {}", choice.index),
-            ));
+            return Err(Misread::new("choice 0", format!("choice {}", choice.index)));
         }
         if let Some(role) = choice.message.role.filter(|role| role != "assistant") {
             return Err(Misread::new(
@@ -274,7 +272,12 @@ mod tests {
                 Finish::Refused,
                 "",
             ),
-            (json!({"content": "Yes", "refusal": ""}), "stop", Finish::End, "Yes"),
+            (
+                json!({"content": "Yes", "refusal": ""}),
+                "stop",
+                Finish::End,
+                "Yes",
+            ),
         ] {
             let reply = Reply::read(choice(message, json!(finish))).expect("reads");
             assert_eq!((reply.finish, reply.text.as_str()), (wanted, text));
@@ -302,11 +305,31 @@ mod tests {
                 "choice 0",
                 "choice 3",
             ),
-            (choice(message.clone(), json!(null)), "finish reason", "none"),
-            (choice(message.clone(), json!("tool_calls")), "finish reason", "tool_calls"),
-            (choice(json!({"role": "user", "content": "x"}), json!("stop")), "assistant", "user"),
-            (choice(json!({"content": ["x"]}), json!("stop")), "chat completion", "string"),
-            (json!({"choices": [{"finish_reason": "stop"}]}), "chat completion", "message"),
+            (
+                choice(message.clone(), json!(null)),
+                "finish reason",
+                "none",
+            ),
+            (
+                choice(message.clone(), json!("tool_calls")),
+                "finish reason",
+                "tool_calls",
+            ),
+            (
+                choice(json!({"role": "user", "content": "x"}), json!("stop")),
+                "assistant",
+                "user",
+            ),
+            (
+                choice(json!({"content": ["x"]}), json!("stop")),
+                "chat completion",
+                "string",
+            ),
+            (
+                json!({"choices": [{"finish_reason": "stop"}]}),
+                "chat completion",
+                "message",
+            ),
         ] {
             let error = Reply::read(value).expect_err(found);
             assert!(

@@ -41,8 +41,7 @@ pub fn scores(
                 .iter()
                 .map(|&token| VariantScore {
                     token,
-                    logprob: token
-                        .and_then(|id| told.iter().find(|(other, _)| *other == id)?.1),
+                    logprob: token.and_then(|id| told.iter().find(|(other, _)| *other == id)?.1),
                 })
                 .collect())
         }
@@ -131,7 +130,13 @@ mod tests {
 
     #[test]
     fn wrong_ids_are_errors() {
-        for token in ["yes", "token_id:", "token_id:-1", "token_id:4294967296", "token_id: 7"] {
+        for token in [
+            "yes",
+            "token_id:",
+            "token_id:-1",
+            "token_id:4294967296",
+            "token_id: 7",
+        ] {
             let position = position(json!({"token": token, "logprob": -1.0}));
             let error = scores(Variants::Ids(&[Some(7)]), Some(&position)).expect_err(token);
             assert!(error.found.contains(token), "{error:?}");

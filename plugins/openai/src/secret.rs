@@ -127,10 +127,14 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
         let text = quoted("Bad key abcDEF123, xabcDEF123x", Some(&key));
         assert_eq!(text, "Bad key [key], x[key]x");
-        let partly = r#"{"message": "Incorrect API key provided: sk-pr***xyz. See", "x":"sk-1234"}"#;
+        let partly =
+            r#"{"message": "Incorrect API key provided: sk-pr***xyz. See", "x":"sk-1234"}"#;
         let shown = quoted(partly, None);
         assert!(!shown.contains("sk-") && !shown.contains("1234"), "{shown}");
-        assert!(shown.contains("Incorrect API key provided: [key] See"), "{shown}");
+        assert!(
+            shown.contains("Incorrect API key provided: [key] See"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@ use crate::mock::{Act, Mock, completion, ok, scored};
 use crate::support::{ask, ask_one, open, request, scores_request};
 use focus_plugin_sdk::{Finish, VariantScore};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 fn variant(token: Option<u32>, logprob: Option<f64>) -> VariantScore {
     VariantScore { token, logprob }
@@ -12,8 +13,15 @@ fn variant(token: Option<u32>, logprob: Option<f64>) -> VariantScore {
 
 #[test]
 fn answers_come_in_order_whatever_the_order_of_arrival() {
-    let mock = Mock::start(|_, asked| {
+    let here = AtomicUsize::new(0);
+    let mock = Mock::start(move |_, asked| {
         let prompt = asked.prompt();
+        // The first waits for company, which a client that asks one by one never brings.
+        here.fetch_add(1, SeqCst);
+        let start = Instant::now();
+        while here.load(SeqCst) < 2 && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         // Later questions are answered sooner.
         let wait = 40_u64.saturating_sub(prompt.bytes().map(u64::from).sum::<u64>() % 40);
         std::thread::sleep(Duration::from_millis(wait));
@@ -37,7 +45,11 @@ fn answers_come_in_order_whatever_the_order_of_arrival() {
         assert_eq!(texts, wanted.iter().collect::<Vec<_>>());
     }
     assert_eq!(mock.questions().len(), 15);
-    assert!((2..=4).contains(&mock.most_at_once()), "{}", mock.most_at_once());
+    assert!(
+        (2..=4).contains(&mock.most_at_once()),
+        "{}",
+        mock.most_at_once()
+    );
 }
 
 #[test]
@@ -47,7 +59,10 @@ fn texts_counts_and_endings_are_the_servers() {
         match number {
             0 => {}
             1 => value["choices"][0]["finish_reason"] = json!("length"),
-            2 => value["choices"][0]["message"] = json!({"role": "assistant", "content": null, "refusal": "I am unable"}),
+            2 => {
+                value["choices"][0]["message"] =
+                    json!({"role": "assistant", "content": null, "refusal": "I am unable"})
+            }
             3 => value["choices"][0]["finish_reason"] = json!("content_filter"),
             4 => value["choices"][0]["message"]["content"] = json!(""),
             _ => value["usage"] = Value::Null,
@@ -76,8 +91,14 @@ fn texts_counts_and_endings_are_the_servers() {
 fn scores_by_text_leave_out_what_the_list_lacks() {
     let mock = Mock::start(|_, asked| {
         let body = asked.json();
-        assert_eq!((&body["logprobs"], &body["top_logprobs"]), (&json!(true), &json!(5)));
-        assert!(body.get("logprob_token_ids").is_none() && body.get("return_tokens_as_token_ids").is_none());
+        assert_eq!(
+            (&body["logprobs"], &body["top_logprobs"]),
+            (&json!(true), &json!(5))
+        );
+        assert!(
+            body.get("logprob_token_ids").is_none()
+                && body.get("return_tokens_as_token_ids").is_none()
+        );
         ok(&scored(
             "Yes",
             &json!({"token": "Yes", "logprob": -0.1, "bytes": [89, 101, 115], "top_logprobs": [
@@ -154,14 +175,23 @@ fn scores_by_id_are_of_single_tokens() {
             assert_eq!(answer.prompt_tokens, [(1, 1), (7, 3), (2, 1)]);
             assert_eq!(answer.new_tokens, [11, 99]);
         }
-        let tokenized = mock.asked().iter().filter(|asked| asked.path == "/tokenize").count();
+        let tokenized = mock
+            .asked()
+            .iter()
+            .filter(|asked| asked.path == "/tokenize")
+            .count();
         assert_eq!(tokenized, 4, "each variant is asked for once");
     }
 }
 
 #[test]
 fn without_log_probabilities_every_variant_is_unavailable() {
-    for logprobs in [json!(null), json!({}), json!({"content": null}), json!({"content": []})] {
+    for logprobs in [
+        json!(null),
+        json!({}),
+        json!({"content": null}),
+        json!({"content": []}),
+    ] {
         let mock = Mock::start(move |_, _| {
             let mut value = completion("yes");
             value["choices"][0]["logprobs"] = logprobs.clone();
@@ -170,7 +200,10 @@ fn without_log_probabilities_every_variant_is_unavailable() {
         let mut model = open(&mock, &[]);
         let reply = ask(&mut model, &scores_request(&["yes", "no"])).expect("answers");
         let answer = &reply.groups[0].answers[0];
-        assert_eq!(answer.scores, [variant(Some(0), None), variant(Some(1), None)]);
+        assert_eq!(
+            answer.scores,
+            [variant(Some(0), None), variant(Some(1), None)]
+        );
         assert_eq!(answer.text, "yes");
     }
 }
@@ -190,14 +223,19 @@ fn scores_alone_need_one_token_and_keep_no_text() {
     let reply = ask(&mut model, &request).expect("answers");
     let answer = &reply.groups[0].answers[0];
     assert_eq!(answer.scores, [variant(Some(0), Some(-0.5))]);
-    assert_eq!((answer.text.as_str(), answer.finish, answer.new_length), ("", Finish::Length, 0));
+    assert_eq!(
+        (answer.text.as_str(), answer.finish, answer.new_length),
+        ("", Finish::Length, 0)
+    );
     assert!(reply.groups[0].timings.prefill > 0.0 && reply.groups[0].timings.decode == 0.0);
 }
 
 #[test]
 fn pieces_and_connections_that_end_early_are_no_trouble() {
     let mock = Mock::start(|number, _| {
-        let body = completion(&format!("answer {number}")).to_string().into_bytes();
+        let body = completion(&format!("answer {number}"))
+            .to_string()
+            .into_bytes();
         if number % 2 == 0 {
             Act::Chunked(body)
         } else {

@@ -13,7 +13,11 @@ fn a_request_holds_pixels_prompt_and_model_and_nothing_else() {
     ask(&mut model, &request(&[&["First?", "Second?"], &["Third?"]])).expect("answers");
     let asked = mock.questions();
     assert_eq!(asked.len(), 3);
-    for (asked, (prompt, picture)) in asked.iter().zip([("First?", 0), ("Second?", 0), ("Third?", 1)]) {
+    for (asked, (prompt, picture)) in
+        asked
+            .iter()
+            .zip([("First?", 0), ("Second?", 0), ("Third?", 1)])
+    {
         let body = asked.json();
         let uri = body["messages"][0]["content"][0]["image_url"]["url"]
             .as_str()
@@ -25,18 +29,32 @@ fn a_request_holds_pixels_prompt_and_model_and_nothing_else() {
                 {"type": "image_url", "image_url": {"url": uri}}, {"type": "text", "text": prompt}]}]})
         );
         let data = uri.strip_prefix("data:image/png;base64,").expect("PNG");
-        let png = base64::engine::general_purpose::STANDARD.decode(data).expect("base64");
+        let png = base64::engine::general_purpose::STANDARD
+            .decode(data)
+            .expect("base64");
         // No text, time or other chunk that could carry a name.
         assert_eq!(chunks(&png), ["IHDR", "IDAT", "IEND"]);
         assert_eq!(pixels(png), [picture, 1, 2, 3, 4, 5]);
-        let mut names: Vec<_> = asked.headers.iter().map(|(name, _)| name.to_lowercase()).collect();
+        let mut names: Vec<_> = asked
+            .headers
+            .iter()
+            .map(|(name, _)| name.to_lowercase())
+            .collect();
         names.sort();
         assert_eq!(
             names,
-            ["accept", "accept-encoding", "authorization", "content-length", "content-type", "host", "user-agent"]
-                .into_iter()
-                .filter(|name| *name != "accept-encoding" || asked.header(name).is_some())
-                .collect::<Vec<_>>()
+            [
+                "accept",
+                "accept-encoding",
+                "authorization",
+                "content-length",
+                "content-type",
+                "host",
+                "user-agent"
+            ]
+            .into_iter()
+            .filter(|name| *name != "accept-encoding" || asked.header(name).is_some())
+            .collect::<Vec<_>>()
         );
         assert_eq!(asked.method, "POST");
     }
@@ -52,7 +70,10 @@ fn the_key_goes_to_the_server_and_nowhere_else() {
     let reply = ask(&mut model, &request(&[&["Q?"]])).expect("answers");
     assert!(!format!("{reply:?}").contains(KEY));
     let asked = &mock.questions()[0];
-    assert_eq!(asked.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(
+        asked.header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
     assert!(!String::from_utf8_lossy(&asked.body).contains(KEY));
 }
 
@@ -62,13 +83,22 @@ fn jpeg_carries_no_words_either() {
     let mut model = open(&mock, &[("image_format", "jpeg:90")]);
     ask(&mut model, &request(&[&["Q?"]])).expect("answers");
     let body = mock.questions()[0].json();
-    let uri = body["messages"][0]["content"][0]["image_url"]["url"].as_str().expect("a picture").to_owned();
+    let uri = body["messages"][0]["content"][0]["image_url"]["url"]
+        .as_str()
+        .expect("a picture")
+        .to_owned();
     let data = uri.strip_prefix("data:image/jpeg;base64,").expect("JPEG");
-    let jpeg = base64::engine::general_purpose::STANDARD.decode(data).expect("base64");
+    let jpeg = base64::engine::general_purpose::STANDARD
+        .decode(data)
+        .expect("base64");
     // Segments before the scan: JFIF header and tables; no comment, no EXIF.
     let mut at = 2;
     while jpeg[at + 1] != 0xda {
-        assert!([0xe0, 0xdb, 0xc0, 0xc4].contains(&jpeg[at + 1]), "{:x}", jpeg[at + 1]);
+        assert!(
+            [0xe0, 0xdb, 0xc0, 0xc4].contains(&jpeg[at + 1]),
+            "{:x}",
+            jpeg[at + 1]
+        );
         at += 2 + usize::from(jpeg[at + 2]) * 256 + usize::from(jpeg[at + 3]);
     }
 }
@@ -88,7 +118,9 @@ fn chunks(png: &[u8]) -> Vec<String> {
 }
 
 fn pixels(png: Vec<u8>) -> Vec<u8> {
-    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().expect("PNG");
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png))
+        .read_info()
+        .expect("PNG");
     let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
     reader.next_frame(&mut pixels).expect("pixels");
     pixels

@@ -41,7 +41,11 @@ fn answers_that_are_none_say_what_they_are() {
     let half = whole[..whole.len() / 2].to_owned();
     let bodies: Vec<(Vec<u8>, &str, &str)> = vec![
         (half.into_bytes(), "expected JSON", "ends early"),
-        (b"<!DOCTYPE html><html><body>Sign in</body></html>".to_vec(), "expected JSON", "<!DOCTYPE html>"),
+        (
+            b"<!DOCTYPE html><html><body>Sign in</body></html>".to_vec(),
+            "expected JSON",
+            "<!DOCTYPE html>",
+        ),
         (Vec::new(), "expected JSON", "found nothing"),
         (b"\xff\xfe\x00".to_vec(), "expected JSON", "found"),
         (b"{}".to_vec(), "a chat completion", "choices"),
@@ -59,13 +63,25 @@ fn answers_that_are_none_say_what_they_are() {
 #[test]
 fn errors_inside_good_answers_are_errors() {
     for (body, words) in [
-        (json!({"error": {"message": "Model overheated", "type": "x"}}), "Model overheated (x)"),
-        (json!([{"error": {"code": 400, "message": "List of woes"}}]), "List of woes"),
-        (json!({"object": "error", "message": "Old style", "code": 400}), "Old style"),
+        (
+            json!({"error": {"message": "Model overheated", "type": "x"}}),
+            "Model overheated (x)",
+        ),
+        (
+            json!([{"error": {"code": 400, "message": "List of woes"}}]),
+            "List of woes",
+        ),
+        (
+            json!({"object": "error", "message": "Old style", "code": 400}),
+            "Old style",
+        ),
         (json!({"error": "just words"}), "just words"),
     ] {
         let (text, sent) = said(move || ok(&body));
-        assert!(text.contains("error inside a good answer") && text.contains(words), "{text}");
+        assert!(
+            text.contains("error inside a good answer") && text.contains(words),
+            "{text}"
+        );
         assert_eq!(sent, 1);
     }
     // One that may pass is tried again.
@@ -83,7 +99,10 @@ fn wrong_ids_and_impossible_scores_are_errors() {
         if asked.path == "/tokenize" {
             return ok(&json!({"tokens": [7]}));
         }
-        ok(&scored("yes", &json!({"token": "yes", "logprob": -0.1, "top_logprobs": []})))
+        ok(&scored(
+            "yes",
+            &json!({"token": "yes", "logprob": -0.1, "top_logprobs": []}),
+        ))
     });
     let mut model = open(&mock, &[("token_scores", "logprob_token_ids")]);
     let reply = ask(&mut model, &scores_request(&["yes"])).expect("a reply");
@@ -94,7 +113,10 @@ fn wrong_ids_and_impossible_scores_are_errors() {
     );
 
     let mock = Mock::start(|_, _| {
-        ok(&scored("yes", &json!({"token": "yes", "logprob": 0.7, "top_logprobs": []})))
+        ok(&scored(
+            "yes",
+            &json!({"token": "yes", "logprob": 0.7, "top_logprobs": []}),
+        ))
     });
     let reply = ask(&mut open(&mock, &[]), &scores_request(&["yes"])).expect("a reply");
     assert!(error(&reply.groups[0]).contains("at most 0, found 0.7"));
@@ -107,7 +129,10 @@ fn huge_answers_are_cut_off() {
         value["choices"][0]["message"]["content"] = json!("x".repeat(17 << 20));
         ok(&value)
     });
-    assert!(text.contains("too long: expected at most 16777216 bytes"), "{text}");
+    assert!(
+        text.contains("too long: expected at most 16777216 bytes"),
+        "{text}"
+    );
     assert_eq!(sent, 1);
     let (text, _) = said(|| status(400, &json!({"error": {"message": "x".repeat(100_000)}})));
     assert!(text.len() < 800, "{}", text.len());
@@ -119,8 +144,12 @@ fn redirects_are_not_followed() {
     let to = format!("http://127.0.0.1:{}/v1/chat/completions?x=s3", thief.port);
     for code in [301, 302, 303, 307, 308] {
         let to = to.clone();
-        let (text, sent) = said(move || Act::Reply(code, vec![("Location", to.clone())], Vec::new()));
-        assert!(text.contains("redirects to `127.0.0.1`") && !text.contains("x=s3"), "{text}");
+        let (text, sent) =
+            said(move || Act::Reply(code, vec![("Location", to.clone())], Vec::new()));
+        assert!(
+            text.contains("redirects to `127.0.0.1`") && !text.contains("x=s3"),
+            "{text}"
+        );
         assert_eq!(sent, 1);
     }
     assert!(thief.asked().is_empty(), "key and picture stay at home");
@@ -131,7 +160,10 @@ fn redirects_are_not_followed() {
 #[test]
 fn keys_that_a_server_repeats_are_not_shown() {
     let (text, _) = said(|| {
-        status(401, &json!({"error": {"message": format!("Incorrect API key provided: {KEY}, sk-abc***xyz")}}))
+        status(
+            401,
+            &json!({"error": {"message": format!("Incorrect API key provided: {KEY}, sk-abc***xyz")}}),
+        )
     });
     assert!(text.contains("[key]") && !text.contains("sk-abc"), "{text}");
     let (text, _) = said(|| Act::Reply(200, Vec::new(), format!("<p>{KEY}</p>").into_bytes()));
@@ -153,8 +185,16 @@ fn a_group_fails_alone_and_as_a_whole() {
     assert_eq!(reply.groups[0].answers.len(), 2);
     assert!(error(&reply.groups[1]).contains("not this one"));
     assert_eq!(reply.groups[2].answers[0].text, "d");
-    let asked: Vec<String> = mock.questions().iter().map(crate::mock::Asked::prompt).collect();
-    assert_eq!(asked, ["a", "b", "c", "bad", "d"], "a lost group costs nothing more");
+    let asked: Vec<String> = mock
+        .questions()
+        .iter()
+        .map(crate::mock::Asked::prompt)
+        .collect();
+    assert_eq!(
+        asked,
+        ["a", "b", "c", "bad", "d"],
+        "a lost group costs nothing more"
+    );
 }
 
 #[test]

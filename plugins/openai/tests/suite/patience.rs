@@ -48,7 +48,10 @@ fn retries_end() {
     let mock = Mock::start(|_, _| status(503, &json!({"error": {"message": "still loading"}})));
     let group = ask_one(&mut open(&mock, &[]));
     let text = error(&group);
-    assert!(text.contains("Gave up after 4 attempts") && text.contains("still loading"), "{text}");
+    assert!(
+        text.contains("Gave up after 4 attempts") && text.contains("still loading"),
+        "{text}"
+    );
     assert_eq!(group.error.expect("an error").kind, ErrorKind::DEVICE.0);
     assert_eq!(mock.questions().len(), 4);
 }
@@ -56,7 +59,10 @@ fn retries_end() {
 #[test]
 fn a_used_up_account_is_not_asked_again() {
     let mock = Mock::start(|_, _| {
-        status(429, &json!({"error": {"message": "Pay", "type": "insufficient_quota", "code": "insufficient_quota"}}))
+        status(
+            429,
+            &json!({"error": {"message": "Pay", "type": "insufficient_quota", "code": "insufficient_quota"}}),
+        )
     });
     let text = error(&ask_one(&mut open(&mock, &[])));
     assert!(text.contains("used up"), "{text}");
@@ -92,13 +98,15 @@ fn retry_after_may_be_a_date() {
 
 #[test]
 fn too_long_a_wait_is_given_up_at_once() {
-    let mock = Mock::start(|_, _| {
-        Act::Reply(429, vec![("Retry-After", "86400".into())], b"{}".to_vec())
-    });
+    let mock =
+        Mock::start(|_, _| Act::Reply(429, vec![("Retry-After", "86400".into())], b"{}".to_vec()));
     let start = Instant::now();
     let text = error(&ask_one(&mut open(&mock, &[])));
-    assert!(start.elapsed() < Duration::from_secs(5));
-    assert!(text.contains("Gave up after 1 attempts") && text.contains("status 429"), "{text}");
+    assert!(start.elapsed() < Duration::from_secs(60));
+    assert!(
+        text.contains("Gave up after 1 attempts") && text.contains("status 429"),
+        "{text}"
+    );
     assert_eq!(mock.questions().len(), 1);
 }
 
@@ -113,17 +121,25 @@ fn a_busy_server_pauses_every_thread() {
     let reply = ask(&mut model, &request(&[&["a"], &["b"]])).expect("a reply");
     assert!(reply.groups.iter().all(|group| group.error.is_none()));
     let asked = mock.questions();
-    assert!(asked[1..].iter().all(|later| later.at - asked[0].at >= Duration::from_millis(995)));
+    assert!(
+        asked[1..]
+            .iter()
+            .all(|later| later.at - asked[0].at >= Duration::from_millis(995))
+    );
 }
 
 #[test]
 fn slow_servers_meet_the_time_limit() {
-    let mock = Mock::start(|_, _| Act::Late(Duration::from_secs(3), good()));
+    let mock = Mock::start(|_, _| Act::Late(Duration::from_secs(40), good()));
     let mut model = open(&mock, &[("timeout", "1"), ("retries", "0")]);
     let start = Instant::now();
     let text = error(&ask_one(&mut model));
-    assert!(start.elapsed() < Duration::from_millis(2500));
-    assert!(text.contains("too slow: expected a whole answer within 1 s") && text.contains("timeout=SECONDS"), "{text}");
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(
+        text.contains("too slow: expected a whole answer within 1 s")
+            && text.contains("timeout=SECONDS"),
+        "{text}"
+    );
 }
 
 /// Trickling bytes must not keep a request alive for ever.
@@ -137,8 +153,9 @@ fn the_time_limit_is_of_the_whole_answer() {
         let mut bytes = [0; 4096];
         let _ = stream.read(&mut bytes);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        // 40 seconds in all.
         while stream.write_all(b" ").is_ok() {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(40));
         }
     });
     let base = format!("http://127.0.0.1:{port}/v1");
@@ -158,7 +175,7 @@ fn the_time_limit_is_of_the_whole_answer() {
             .expect("opens");
     let start = Instant::now();
     assert!(error(&ask_one(&mut model)).contains("too slow"));
-    assert!(start.elapsed() < Duration::from_millis(2500));
+    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 /// Answers so far stay; what is left says that the server is gone, without each question waiting for itself.
@@ -169,12 +186,19 @@ fn a_server_that_dies_leaves_typed_errors() {
         _ => Act::Close,
     });
     let mut model = open(&mock, &[("concurrency", "1")]);
-    let reply = ask(&mut model, &request(&[&["a"], &["b"], &["c"], &["d"], &["e"]])).expect("a reply");
+    let reply = ask(
+        &mut model,
+        &request(&[&["a"], &["b"], &["c"], &["d"], &["e"]]),
+    )
+    .expect("a reply");
     assert!(reply.groups[..2].iter().all(|group| group.error.is_none()));
     for group in &reply.groups[2..] {
         let text = error(group);
         assert!(text.contains("Connection to `127.0.0.1"), "{text}");
-        assert_eq!(group.error.as_ref().expect("an error").kind, ErrorKind::DEVICE.0);
+        assert_eq!(
+            group.error.as_ref().expect("an error").kind,
+            ErrorKind::DEVICE.0
+        );
     }
     assert_eq!(mock.questions().len(), 2 + 4);
     // The next call tries again: the server may be back.
@@ -187,7 +211,7 @@ fn the_rate_is_kept() {
     let mock = Mock::start(|_, _| ok(&completion("yes")));
     // 20 ms apart.
     let mut model = open(&mock, &[("requests_per_minute", "3000")]);
+    let start = Instant::now();
     ask(&mut model, &request(&[&["a"], &["b"], &["c"], &["d"]])).expect("a reply");
-    let asked = mock.questions();
-    assert!(asked[3].at - asked[0].at >= Duration::from_millis(50));
+    assert!(mock.questions()[3].at - start >= Duration::from_millis(60));
 }

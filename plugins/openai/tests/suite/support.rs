@@ -28,7 +28,7 @@ pub fn options(settings: &[(&str, &str)], network: &[&str]) -> OpenOptions {
     }
 }
 
-/// Open on a mock with a key; `settings` go before the defaults: model `m`, scores by text.
+/// Open on a mock with a key; `settings` go before the defaults (model `m`, scores by text), and an empty one leaves the setting out.
 pub fn try_open(mock: &Mock, settings: &[(&str, &str)]) -> Result<ChatModel, Error> {
     let base = mock.base();
     let mut all = vec![
@@ -37,8 +37,8 @@ pub fn try_open(mock: &Mock, settings: &[(&str, &str)]) -> Result<ChatModel, Err
         ("token_scores", "top_logprobs"),
         ("retries", "3"),
     ];
-    all.extend_from_slice(settings);
-    all.retain(|(_, value)| !value.is_empty());
+    all.retain(|(key, _)| settings.iter().all(|(other, _)| key != other));
+    all.extend(settings.iter().filter(|(_, value)| !value.is_empty()));
     let key = |name: &str| (name == "OPENAI_API_KEY").then(|| KEY.to_owned());
     let options = options(&all, &["127.0.0.1"]);
     ChatModel::open(&options, &Host::detached(), &key, WAITS)
