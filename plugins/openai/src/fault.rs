@@ -117,15 +117,15 @@ impl Fault {
         }
     }
 
-    /// Whether other requests of the same call need not try: the server did not answer for the whole time that one request may take.
-    pub fn ends_the_call(&self) -> bool {
-        self.ends_the_run()
-            || match self {
-                Self::GaveUp { last, .. } => {
-                    matches!(**last, Self::Connection { .. } | Self::Slow { .. })
-                }
-                _ => matches!(self, Self::Cancelled),
-            }
+    /// As the error of a whole call, which ends the run and blames no picture, so that a later run asks again. (Of the contract's kinds
+    /// only `UNSUPPORTED` says so; after `DEVICE` the host would look for the group to blame.)
+    pub fn into_end(self) -> Error {
+        let advice = self
+            .hint()
+            .map_or(String::new(), |hint| format!("{hint}. "));
+        Error::unsupported(&self).with_hint(format!(
+            "{advice}Then run the same command again: it goes on where this run stopped"
+        ))
     }
 
     /// How long the server wants to be left alone.
@@ -149,7 +149,7 @@ impl Fault {
                 }
                 Self::Refused {
                     exhausted: true, ..
-                } => "The account at the service is used up: see its billing page, then run again; answers so far are kept",
+                } => "The account at the service is used up: see its billing page",
                 Self::Refused { status, said, .. } => match status {
                     401 | 403 => {
                         "Check the key: `OPENAI_API_KEY`, or the variable that `--set api_key_env=NAME` names, passed on by the sidecar"
@@ -175,7 +175,7 @@ impl Fault {
                 Self::Malformed { expected, .. } if expected.contains("token_id:") => {
                     "The server tells texts instead of ids: `--set token_scores=top_logprobs`"
                 }
-                Self::Malformed { .. } => "Is this address one of chat completions?",
+                Self::Malformed { .. } => "Check that `base_url` is one of chat completions",
                 Self::GaveUp { last, .. } => return last.hint(),
                 Self::TooLong { .. } | Self::Cancelled => return None,
             }

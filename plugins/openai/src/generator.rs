@@ -35,8 +35,6 @@ pub struct ChatModel {
     by_id: bool,
     /// Ids of variants asked for so far.
     ids: BTreeMap<String, Option<u32>>,
-    /// Why nothing more is asked of the server.
-    ended: Option<Error>,
 }
 
 /// Open the model as the command line asks for it.
@@ -82,7 +80,6 @@ impl ChatModel {
             server,
             by_id,
             ids,
-            ended: None,
         })
     }
 
@@ -236,9 +233,9 @@ struct Call<'a> {
     questions: Vec<(usize, usize)>,
     answers: Vec<OnceLock<Answer>>,
     /// Of each group, the first error that was met: its other prompts need not be asked.
-    failed: Vec<OnceLock<Error>>,
-    /// Why the rest of the call is not asked, and whether that holds for the run.
-    ended: OnceLock<(Error, bool)>,
+    lost: Vec<OnceLock<Error>>,
+    /// Why nothing more is asked.
+    ended: OnceLock<Error>,
 }
 
 impl Generator for ChatModel {
@@ -252,12 +249,10 @@ impl Generator for ChatModel {
                 "A server offers an adapter as a model of its own: `--set served_model=NAME`",
             ));
         }
-        if let Some(error) = &self.ended {
-            return Err(error.clone());
-        }
         let scored = !request.score.is_empty();
         let ids = if self.by_id && scored {
-            self.variant_ids(&request.score, host)?
+            self.variant_ids(&request.score, host)
+                .map_err(Fault::into_end)?
         } else {
             Vec::new()
         };
@@ -288,17 +283,16 @@ impl Generator for ChatModel {
             uris: batch.pictures().iter().map(|_| OnceLock::new()).collect(),
             questions: questions(batch),
             answers: Vec::new(),
-            failed: request.groups.iter().map(|_| OnceLock::new()).collect(),
+            lost: request.groups.iter().map(|_| OnceLock::new()).collect(),
             ended: OnceLock::new(),
         };
-        let (groups, ended) = call.run();
+        let groups = call.run();
         if host.cancelled() {
             return Err(Error::cancelled());
         }
-        self.ended = ended;
         let counts = self.server.counter().counts();
         host.info(counts.line(self.settings.price_in, self.settings.price_out));
-        Ok(GenerateReply { groups })
+        Ok(GenerateReply { groups: groups? })
     }
 }
 
@@ -310,8 +304,8 @@ fn questions(batch: &GenerateBatch<'_>) -> Vec<(usize, usize)> {
 }
 
 impl Call<'_> {
-    /// Ask every question; the groups in order, and why the run should end.
-    fn run(mut self) -> (Vec<GroupReply>, Option<Error>) {
+    /// Ask every question; the groups in order, or why the run cannot go on.
+    fn run(mut self) -> Result<Vec<GroupReply>, Error> {
         self.answers = self.questions.iter().map(|_| OnceLock::new()).collect();
         let next = AtomicUsize::new(0);
         let threads = (self.settings.concurrency as usize).min(self.questions.len());
@@ -326,15 +320,14 @@ impl Call<'_> {
                         let answer = self.answer(question);
                         if let Err(error) = &answer {
                             // Another prompt of the group may have failed before.
-                            let _ = self.failed[question.0].set(error.clone());
+                            let _ = self.lost[question.0].set(error.clone());
                         }
                         let _ = self.answers[number].set(answer);
                     }
                 });
             }
         });
-        let mut groups: Vec<GroupReply> =
-            self.failed.iter().map(|_| GroupReply::default()).collect();
+        let mut groups: Vec<GroupReply> = self.lost.iter().map(|_| GroupReply::default()).collect();
         let decoding = self.batch.request().max_new_tokens > 0;
         for ((group, _), answer) in self.questions.iter().zip(self.answers) {
             let reply = &mut groups[*group];
@@ -364,15 +357,17 @@ impl Call<'_> {
         for reply in groups.iter_mut().filter(|reply| reply.error.is_some()) {
             reply.answers.clear();
         }
-        let ended = self.ended.into_inner().filter(|(_, run)| *run);
-        (groups, ended.map(|(error, _)| error))
+        match self.ended.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(groups),
+        }
     }
 
     fn answer(&self, (group, prompt): (usize, usize)) -> Answer {
-        if let Some(error) = self.failed[group].get() {
+        if let Some(error) = self.lost[group].get() {
             return Err(error.clone());
         }
-        if let Some((error, _)) = self.ended.get() {
+        if let Some(error) = self.ended.get() {
             return Err(error.clone());
         }
         let asked = &self.batch.request().groups[group];
@@ -392,15 +387,7 @@ impl Call<'_> {
         let (reply, scores) = self
             .server
             .ask(self.host, &url, Some(&body), read)
-            .map_err(|fault| {
-                let (call, run) = (fault.ends_the_call(), fault.ends_the_run());
-                let error = Error::from(fault);
-                if call {
-                    // Another question may have ended the call before.
-                    let _ = self.ended.set((error.clone(), run));
-                }
-                error
-            })?;
+            .map_err(|fault| self.failed(fault))?;
         let milliseconds = start.elapsed().as_secs_f64() * 1e3;
         let unscored = scores
             .iter()
@@ -415,6 +402,22 @@ impl Call<'_> {
                 .info(format!("The model refused to answer: {words}"));
         }
         Ok((self.shaped(reply, scores), milliseconds))
+    }
+
+    /// A request that failed: of its group, or of all if the server refuses everything or is gone.
+    fn failed(&self, fault: Fault) -> Error {
+        let ends = match &fault {
+            Fault::Cancelled => true,
+            Fault::GaveUp { .. } => !self.server.is_alive(),
+            _ => fault.ends_the_run(),
+        };
+        if !ends {
+            return fault.into();
+        }
+        let error = fault.into_end();
+        // Another question may have ended the call before.
+        let _ = self.ended.set(error.clone());
+        error
     }
 
     fn shaped(&self, reply: Reply, scores: Vec<focus_plugin_sdk::VariantScore>) -> GeneratedAnswer {

@@ -19,7 +19,6 @@ pub(crate) struct Http {
     agent: Agent,
     address: Address,
     key: Option<Key>,
-    timeout: Duration,
 }
 
 /// What came back, whatever its status; redirects are faults.
@@ -31,7 +30,7 @@ pub(crate) struct Exchange {
 }
 
 impl Http {
-    pub(crate) fn new(address: Address, key: Option<Key>, timeout: Duration) -> Self {
+    pub(crate) fn new(address: Address, key: Option<Key>) -> Self {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .root_certs(RootCerts::PlatformVerifier)
@@ -43,8 +42,7 @@ impl Http {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("focus-host/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(timeout.min(Duration::from_secs(20))))
-            .timeout_global(Some(timeout));
+            .timeout_connect(Some(Duration::from_secs(20)));
         let config = if address.through_proxy() {
             config
         } else {
@@ -54,7 +52,6 @@ impl Http {
             agent: config.build().new_agent(),
             address,
             key,
-            timeout,
         }
     }
 
@@ -67,29 +64,44 @@ impl Http {
         quoted(text, self.key.as_ref())
     }
 
-    /// Post `body` (JSON), or get where there is none.
-    pub(crate) fn exchange(&self, url: &str, body: Option<&[u8]>) -> Result<Exchange, Fault> {
-        let response = match body {
-            Some(body) => {
-                let mut request = self
-                    .agent
-                    .post(url)
-                    .header("Content-Type", "application/json")
-                    .header("Accept", "application/json");
-                if let Some(key) = &self.key {
-                    request = request.header("Authorization", key.header());
-                }
-                request.send(body)
+    /// Post `body` (JSON), or get where there is none; `limit` is for everything, to the last byte.
+    pub(crate) fn exchange(
+        &self,
+        url: &str,
+        body: Option<&[u8]>,
+        limit: Duration,
+    ) -> Result<Exchange, Fault> {
+        let authorization = self.key.as_ref().map(Key::header);
+        let accepted = ("Accept", "application/json");
+        let response = if let Some(body) = body {
+            let mut request = self
+                .agent
+                .post(url)
+                .config()
+                .timeout_global(Some(limit))
+                .build()
+                .header(accepted.0, accepted.1)
+                .header("Content-Type", "application/json");
+            if let Some(value) = authorization {
+                request = request.header("Authorization", value);
             }
-            None => {
-                let mut request = self.agent.get(url).header("Accept", "application/json");
-                if let Some(key) = &self.key {
-                    request = request.header("Authorization", key.header());
-                }
-                request.call()
+            request.send(body)
+        } else {
+            let mut request = self
+                .agent
+                .get(url)
+                .config()
+                .timeout_global(Some(limit))
+                .build()
+                .header(accepted.0, accepted.1);
+            if let Some(value) = authorization {
+                request = request.header("Authorization", value);
             }
+            request.call()
         };
-        let (parts, body) = response.map_err(|error| self.failure(&error))?.into_parts();
+        let (parts, body) = response
+            .map_err(|error| self.failure(&error, limit))?
+            .into_parts();
         let status = parts.status.as_u16();
         let header = |name: &str| {
             parts
@@ -110,7 +122,7 @@ impl Http {
         body.into_reader()
             .take(MAX_BYTES + 1)
             .read_to_end(&mut bytes)
-            .map_err(|error| self.failure(&error.into()))?;
+            .map_err(|error| self.failure(&error.into(), limit))?;
         let found = bytes.len() as u64;
         if found > MAX_BYTES {
             return Err(Fault::TooLong {
@@ -141,23 +153,20 @@ impl Http {
     }
 
     /// The library's error as ours. Its own text could hold the whole address, so only its inner causes are repeated.
-    fn failure(&self, error: &ureq::Error) -> Fault {
+    fn failure(&self, error: &ureq::Error, limit: Duration) -> Fault {
         let server = self.address.shown().to_owned();
         let connection = |reason: String| Fault::Connection {
             server: self.address.shown().to_owned(),
             reason,
         };
         match error {
-            ureq::Error::Timeout(_) => Fault::Slow {
-                server,
-                limit: self.timeout,
-            },
+            ureq::Error::Timeout(_) => Fault::Slow { server, limit },
             ureq::Error::Io(io) if is_tls(io) => Fault::Tls {
                 server,
                 reason: self.quoted(&io.to_string()),
             },
             ureq::Error::Io(io) => match io.get_ref().and_then(|e| e.downcast_ref()) {
-                Some(inner @ ureq::Error::Timeout(_)) => self.failure(inner),
+                Some(inner @ ureq::Error::Timeout(_)) => self.failure(inner, limit),
                 _ => connection(self.quoted(&io.to_string())),
             },
             ureq::Error::Rustls(error) => Fault::Tls {

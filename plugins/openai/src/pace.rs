@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct Patience {
     /// Attempts after the first.
     pub retries: u32,
-    /// Of all attempts and waits together: no attempt starts later.
+    /// Of all attempts and waits together.
     pub total: Duration,
     /// Longest wait before the second attempt; doubles with each further one.
     pub first_wait: Duration,

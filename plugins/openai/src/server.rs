@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Server {
     http: Http,
+    timeout: Duration,
     pace: Pace,
     patience: Patience,
     counter: Counter,
@@ -30,7 +31,8 @@ impl Server {
         requests_per_minute: Option<f64>,
     ) -> Self {
         Self {
-            http: Http::new(address, key, timeout),
+            http: Http::new(address, key),
+            timeout,
             pace: Pace::new(requests_per_minute),
             patience,
             counter: Counter::default(),
@@ -51,7 +53,8 @@ impl Server {
         self.http.quoted(text)
     }
 
-    /// Post `body` to a URL of this server, or get where there is none, until there is an answer that `read` takes, or no hope.
+    /// Post `body` to a URL of this server, or get where there is none, until there is an answer that `read` takes, or no hope; within
+    /// the patience's total.
     pub fn ask<T>(
         &self,
         host: &Host,
@@ -71,7 +74,10 @@ impl Server {
                 return Err(self.gave_up(failures, last));
             }
             self.counter.request(failures > 0);
-            let fault = match self.once(url, body, &read) {
+            // Waiting for the turn may have used up the time; the attempt then fails at once.
+            let left = latest.saturating_duration_since(Instant::now());
+            let limit = self.timeout.min(left).max(Duration::from_millis(1));
+            let fault = match self.once(url, body, limit, &read) {
                 Ok(answer) => return Ok(answer),
                 Err(fault) if !fault.is_passing() => return Err(fault),
                 Err(fault) => fault,
@@ -108,9 +114,10 @@ impl Server {
         &self,
         url: &str,
         body: Option<&[u8]>,
+        limit: Duration,
         read: &impl Fn(Value) -> Result<T, Misread>,
     ) -> Result<T, Fault> {
-        let exchange = self.http.exchange(url, body)?;
+        let exchange = self.http.exchange(url, body, limit)?;
         let good = (200..300).contains(&exchange.status);
         let value = match serde_json::from_slice::<Value>(&exchange.bytes) {
             Ok(value) => value,
@@ -171,6 +178,16 @@ impl Server {
     pub fn models(&self, host: &Host) -> Result<Vec<String>, Fault> {
         let url = self.address().below("/models");
         self.ask(host, &url, None, models)
+    }
+
+    /// Whether the server is there at all, after a request that was given up: it answers something, and not that it is out of order.
+    pub(crate) fn is_alive(&self) -> bool {
+        let url = self.address().below("/models");
+        self.counter.request(false);
+        match self.http.exchange(&url, None, self.timeout) {
+            Ok(exchange) => exchange.status < 500 && exchange.status != 429,
+            Err(fault) => matches!(fault, Fault::Redirect { .. }),
+        }
     }
 
     /// The id of a text, if it is exactly one token (vLLM's `/tokenize`).

@@ -151,7 +151,7 @@ impl Settings {
             },
             timeout: seconds("timeout", 120)?,
             retries: number("retries", get("retries"), 5, 0, 100, "attempts")?,
-            give_up_after: seconds("give_up_after", 240)?,
+            give_up_after: seconds("give_up_after", 180)?,
             requests_per_minute: get("requests_per_minute")
                 .map(|text| positive("requests_per_minute", text))
                 .transpose()?,

@@ -61,7 +61,7 @@ fn texts_counts_and_endings_are_the_servers() {
             1 => value["choices"][0]["finish_reason"] = json!("length"),
             2 => {
                 value["choices"][0]["message"] =
-                    json!({"role": "assistant", "content": null, "refusal": "I am unable"})
+                    json!({"role": "assistant", "content": null, "refusal": "I am unable"});
             }
             3 => value["choices"][0]["finish_reason"] = json!("content_filter"),
             4 => value["choices"][0]["message"]["content"] = json!(""),

@@ -1,15 +1,19 @@
 //! Servers that answer wrongly: each a clear error of its group, naming what was expected and what came.
 
 use crate::mock::{Act, Mock, completion, ok, scored, status};
-use crate::support::{KEY, ask, ask_one, error, open, request, scores_request};
+use crate::support::{KEY, ask, ask_one, ended, error, open, request, scores_request};
+use focus_plugin_sdk::ErrorKind;
 use serde_json::json;
 
-/// What one group's error says about the answer `act`, and how many requests were sent.
+/// What one group's error, or that of the call, says about the answer `act`, and how many requests were sent.
 fn said(act: impl Fn() -> Act + Send + Sync + 'static) -> (String, usize) {
     let mock = Mock::start(move |_, _| act());
     let mut model = open(&mock, &[]);
-    let said = error(&ask_one(&mut model));
-    (said, mock.questions().len())
+    let said = match ask(&mut model, &request(&[&["Q?"]])) {
+        Ok(reply) => error(&reply.groups[0]),
+        Err(end) => ended(&end),
+    };
+    (said, mock.asked().len())
 }
 
 #[test]
@@ -197,15 +201,22 @@ fn a_group_fails_alone_and_as_a_whole() {
     );
 }
 
+/// Nobody's picture is to blame for a key, a name or an address, so no group is: the call fails, and a later run asks again.
 #[test]
-fn a_refused_key_ends_the_run() {
-    let mock = Mock::start(|_, _| status(401, &json!({"error": {"message": "revoked"}})));
-    let mut model = open(&mock, &[("concurrency", "1")]);
-    let reply = ask(&mut model, &request(&[&["a"], &["b"], &["c"]])).expect("a reply");
-    for group in &reply.groups {
-        assert!(error(group).contains("status 401: revoked"));
+fn what_no_request_can_pass_ends_the_run() {
+    for (code, body) in [
+        (401, json!({"error": {"message": "revoked"}})),
+        (404, json!({"error": {"message": "no such model"}})),
+        (
+            429,
+            json!({"error": {"message": "pay first", "code": "insufficient_quota"}}),
+        ),
+    ] {
+        let mock = Mock::start(move |_, _| status(code, &body));
+        let mut model = open(&mock, &[("concurrency", "1")]);
+        let end = ask(&mut model, &request(&[&["a"], &["b"], &["c"]])).expect_err("the end");
+        assert_eq!(end.kind(), ErrorKind::UNSUPPORTED);
+        assert!(ended(&end).contains(&format!("status {code}")), "{end}");
+        assert_eq!(mock.questions().len(), 1);
     }
-    let again = ask(&mut model, &request(&[&["d"]])).expect_err("the key has not changed");
-    assert!(again.to_string().contains("revoked"));
-    assert_eq!(mock.questions().len(), 1);
 }

@@ -1,7 +1,7 @@
 //! Servers that are slow, busy or gone: what is tried again, when, and when it is given up.
 
 use crate::mock::{Act, Mock, completion, ok, status};
-use crate::support::{ask, ask_one, error, open, request};
+use crate::support::{ask, ask_one, end_of, ended, error, open, request};
 use focus_plugin_sdk::ErrorKind;
 use serde_json::json;
 use std::net::TcpListener;
@@ -46,27 +46,13 @@ fn broken_connections_are_tried_again() {
 #[test]
 fn retries_end() {
     let mock = Mock::start(|_, _| status(503, &json!({"error": {"message": "still loading"}})));
-    let group = ask_one(&mut open(&mock, &[]));
-    let text = error(&group);
+    let mut model = open(&mock, &[]);
+    let text = end_of(&mut model);
     assert!(
         text.contains("Gave up after 4 attempts") && text.contains("still loading"),
         "{text}"
     );
-    assert_eq!(group.error.expect("an error").kind, ErrorKind::DEVICE.0);
     assert_eq!(mock.questions().len(), 4);
-}
-
-#[test]
-fn a_used_up_account_is_not_asked_again() {
-    let mock = Mock::start(|_, _| {
-        status(
-            429,
-            &json!({"error": {"message": "Pay", "type": "insufficient_quota", "code": "insufficient_quota"}}),
-        )
-    });
-    let text = error(&ask_one(&mut open(&mock, &[])));
-    assert!(text.contains("used up"), "{text}");
-    assert_eq!(mock.questions().len(), 1);
 }
 
 #[test]
@@ -101,8 +87,8 @@ fn too_long_a_wait_is_given_up_at_once() {
     let mock =
         Mock::start(|_, _| Act::Reply(429, vec![("Retry-After", "86400".into())], b"{}".to_vec()));
     let start = Instant::now();
-    let text = error(&ask_one(&mut open(&mock, &[])));
-    assert!(start.elapsed() < Duration::from_secs(60));
+    let text = end_of(&mut open(&mock, &[]));
+    assert!(start.elapsed() < Duration::from_mins(1));
     assert!(
         text.contains("Gave up after 1 attempts") && text.contains("status 429"),
         "{text}"
@@ -116,7 +102,7 @@ fn a_busy_server_pauses_every_thread() {
         0 => Act::Reply(429, vec![("Retry-After", "1".into())], b"{}".to_vec()),
         _ => ok(&completion("yes")),
     });
-    // One in flight: the second question must not start while the first one waits.
+    // The second question must not start while the first one waits.
     let mut model = open(&mock, &[("concurrency", "1")]);
     let reply = ask(&mut model, &request(&[&["a"], &["b"]])).expect("a reply");
     assert!(reply.groups.iter().all(|group| group.error.is_none()));
@@ -133,7 +119,7 @@ fn slow_servers_meet_the_time_limit() {
     let mock = Mock::start(|_, _| Act::Late(Duration::from_secs(40), good()));
     let mut model = open(&mock, &[("timeout", "1"), ("retries", "0")]);
     let start = Instant::now();
-    let text = error(&ask_one(&mut model));
+    let text = end_of(&mut model);
     assert!(start.elapsed() < Duration::from_secs(20));
     assert!(
         text.contains("too slow: expected a whole answer within 1 s")
@@ -174,36 +160,60 @@ fn the_time_limit_is_of_the_whole_answer() {
         openai::generator::ChatModel::open(&options, &host, &|_| None, crate::support::WAITS)
             .expect("opens");
     let start = Instant::now();
-    assert!(error(&ask_one(&mut model)).contains("too slow"));
+    assert!(end_of(&mut model).contains("too slow"));
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
-/// Answers so far stay; what is left says that the server is gone, without each question waiting for itself.
+/// The run ends, and no picture is blamed: a later run asks for what is missing.
 #[test]
-fn a_server_that_dies_leaves_typed_errors() {
-    let mock = Mock::start(|number, _| match number {
-        0 | 1 => ok(&completion("yes")),
-        _ => Act::Close,
-    });
-    let mut model = open(&mock, &[("concurrency", "1")]);
-    let reply = ask(
-        &mut model,
-        &request(&[&["a"], &["b"], &["c"], &["d"], &["e"]]),
-    )
-    .expect("a reply");
-    assert!(reply.groups[..2].iter().all(|group| group.error.is_none()));
-    for group in &reply.groups[2..] {
-        let text = error(group);
-        assert!(text.contains("Connection to `127.0.0.1"), "{text}");
+fn a_server_that_dies_ends_the_run() {
+    for gone in [(|| Act::Close) as fn() -> Act, || {
+        status(502, &json!({"error": "bad gateway"}))
+    }] {
+        let mock = Mock::start(move |number, _| match number {
+            0 | 1 => ok(&completion("yes")),
+            _ => gone(),
+        });
+        let mut model = open(&mock, &[("concurrency", "1")]);
+        ask(&mut model, &request(&[&["a"]])).expect("alive");
+        let end = ask(&mut model, &request(&[&["b"], &["c"], &["d"]])).expect_err("gone");
+        assert_eq!(end.kind(), ErrorKind::UNSUPPORTED);
+        assert!(ended(&end).contains("Gave up after 4 attempts"), "{end}");
+        // `c` four times, then whether anybody is there; `d` is not asked.
+        let asked = mock.asked();
+        assert_eq!(asked.len(), 2 + 4 + 1);
+        assert_eq!(asked[6].path, "/v1/models");
+    }
+}
+
+/// A server that answers others is not gone: the picture that it cannot take is the one that fails.
+#[test]
+fn a_server_that_chokes_on_one_picture_fails_that_one() {
+    for choke in [(|| Act::Close) as fn() -> Act, || {
+        status(500, &json!({"error": "CUDA"}))
+    }] {
+        let mock = Mock::start(move |_, asked| {
+            if asked.path != "/v1/chat/completions" {
+                return status(404, &json!({"error": "no list here"}));
+            }
+            match asked.prompt().as_str() {
+                "bad" => choke(),
+                other => ok(&completion(other)),
+            }
+        });
+        let mut model = open(&mock, &[("concurrency", "2")]);
+        let reply = ask(&mut model, &request(&[&["a"], &["bad"], &["b"]])).expect("a reply");
+        assert!(error(&reply.groups[1]).contains("Gave up after 4 attempts"));
+        let kind = reply.groups[1].error.as_ref().expect("an error").kind;
+        assert_eq!(kind, ErrorKind::DEVICE.0);
         assert_eq!(
-            group.error.as_ref().expect("an error").kind,
-            ErrorKind::DEVICE.0
+            (
+                &*reply.groups[0].answers[0].text,
+                &*reply.groups[2].answers[0].text
+            ),
+            ("a", "b")
         );
     }
-    assert_eq!(mock.questions().len(), 2 + 4);
-    // The next call tries again: the server may be back.
-    ask(&mut model, &request(&[&["f"]])).expect("a reply");
-    assert_eq!(mock.questions().len(), 2 + 4 + 4);
 }
 
 #[test]

@@ -113,3 +113,21 @@ pub fn scores_request(score: &[&str]) -> GenerateRequest {
         ..request(&[&["Q?"]])
     }
 }
+
+/// The error of a whole call, with its advice behind it.
+pub fn ended(error: &Error) -> String {
+    let text = format!("{error} / {}", error.hint().unwrap_or_default());
+    assert!(!text.contains(KEY), "{text}");
+    assert!(
+        error
+            .hint()
+            .is_some_and(|hint| hint.contains("run the same command again")),
+        "{text}"
+    );
+    text
+}
+
+/// The error of a call of one question.
+pub fn end_of(model: &mut ChatModel) -> String {
+    ended(&ask(model, &request(&[&["Q?"]])).expect_err("the end"))
+}
