@@ -120,6 +120,9 @@ impl Fault {
     /// As the error of a whole call, which ends the run and blames no picture, so that a later run asks again. (Of the contract's kinds
     /// only `UNSUPPORTED` says so; after `DEVICE` the host would look for the group to blame.)
     pub fn into_end(self) -> Error {
+        if self == Self::Cancelled {
+            return self.into();
+        }
         let advice = self
             .hint()
             .map_or(String::new(), |hint| format!("{hint}. "));

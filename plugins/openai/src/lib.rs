@@ -13,17 +13,20 @@
 //!
 //! Rooms, in the order data flows: [`settings`] what was asked; [`address`] where to, and whether that is allowed; [`secret`] the key;
 //! [`picture`] pixels to a data URI; [`body`] a request; `http` one exchange; `pace` when; [`server`] exchanges with retries; [`reply`] an
-//! answer read; [`score`] its token scores; `counter` what it cost; [`fault`] what can go wrong; [`generator`] the plugin.
+//! answer read; [`score`] its token scores; `counter` what it cost; [`fault`] what can go wrong; `open` which
+//! model and which scores; `call` questions in flight; [`generator`] the plugin.
 
 #![forbid(unsafe_code)]
 
 pub mod address;
 pub mod body;
+mod call;
 pub mod card;
 mod counter;
 pub mod fault;
 pub mod generator;
 mod http;
+mod open;
 mod pace;
 pub mod picture;
 pub mod reply;
