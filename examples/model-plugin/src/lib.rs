@@ -155,6 +155,7 @@ mod tests {
             weights: None,
             threads: 1,
             settings: [("grid".to_owned(), "2".to_owned())].into(),
+            network: Vec::new(),
         };
         let mut model = open(&options, &Host::detached()).expect("opens");
         let pixels = vec![9; 3 * 4 * 4 * 3];

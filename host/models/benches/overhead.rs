@@ -36,6 +36,7 @@ fn main() {
         weights: None,
         threads: 1,
         settings,
+        network: Vec::new(),
     };
     let begun = Instant::now();
     let mut client =

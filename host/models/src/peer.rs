@@ -107,6 +107,7 @@ pub(crate) fn options() -> ClientOptions {
         weights: None,
         threads: 1,
         settings: std::collections::BTreeMap::new(),
+        network: Vec::new(),
     };
     ClientOptions::new(worker, open)
 }

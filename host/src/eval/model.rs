@@ -106,6 +106,7 @@ impl Chosen {
                 .map(|folder| folder.display().to_string()),
             threads: config.worker.threads,
             settings: config.settings.clone(),
+            network: self.network.clone(),
         };
         let mut options = ClientOptions::new(self.worker.clone(), open);
         options.max_restarts = config.worker.max_restarts;

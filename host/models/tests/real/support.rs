@@ -107,6 +107,7 @@ pub fn open_options(settings: &[(&str, &str)]) -> OpenOptions {
         weights: None,
         threads: 1,
         settings: all,
+        network: Vec::new(),
     }
 }
 

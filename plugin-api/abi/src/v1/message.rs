@@ -244,6 +244,10 @@ pub struct OpenOptions {
     /// Options of the model's own (`key=value` on the command line), for switches such as `pooling`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Network hosts (names or addresses, without ports) that both the sidecar asks for and the user grants; empty: no network at all.
+    /// The kernel knows no hosts: a plugin must ask no other.
+    #[serde(default)]
+    pub network: Vec<String>,
 }
 
 /// What a plugin says once a model is open; part of the embedding's key.

@@ -183,6 +183,7 @@ fn the_plugin_gives_what_the_model_gives() {
             weights: Some(folder(family).display().to_string()),
             threads: 2,
             settings: settings.clone(),
+            network: Vec::new(),
         };
         let host = Host::detached();
         let mut encoder = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();

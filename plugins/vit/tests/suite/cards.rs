@@ -19,6 +19,7 @@ fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
         weights: None,
         threads: 1,
         settings,
+        network: Vec::new(),
     };
     Encoder::open(&options, &Host::detached())
 }

@@ -257,6 +257,7 @@ fn the_plugin_gives_what_the_model_gives() {
             weights: Some(folder(family).display().to_string()),
             threads: 2,
             settings: BTreeMap::new(),
+            network: Vec::new(),
         };
         let mut encoder = vit::encoder::Encoder::open(&options, &Host::detached()).unwrap();
         let opened = encoder.opened();

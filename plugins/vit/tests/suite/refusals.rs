@@ -103,6 +103,7 @@ fn options(folder: &Path) -> OpenOptions {
         weights: Some(folder.display().to_string()),
         threads: 1,
         settings: BTreeMap::new(),
+        network: Vec::new(),
     }
 }
 
