@@ -97,6 +97,14 @@ pub(crate) struct EvalArgs {
     /// Folder with the model's weights; `random:SEED` for the control of the same model with weights drawn at random.
     #[arg(long, value_name = "DIR|random:SEED", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
+    /// Size of the model, where it comes in others than the published one: `tiny` is a toy for trying things out, beside
+    /// `--weights random:SEED`. The same as `--set size=NAME`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) size: Option<String>,
+    /// A low-rank adapter (PEFT folder) of a generative model, named for what it was trained on, by its folder or in front; repeatable.
+    /// The model itself runs first, then each adapter over it without loading it again; run folders lie below --out.
+    #[arg(long = "adapter", value_name = "[DATASET-TASK=]DIR", value_parser = adapter)]
+    pub(crate) adapters: Vec<config::AdapterChoice>,
     /// Dataset: an embedded mapper's id, or the path of a mapper component.
     #[arg(long, value_name = "ID|PATH", default_value = config::DEFAULT_DATASET)]
     pub(crate) dataset: String,
@@ -142,7 +150,27 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "MIB", default_value_t = config::DEFAULT_PIXEL_CACHE_MIB, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     pub(crate) pixel_cache: u64,
     #[command(flatten)]
+    pub(crate) prompting: PromptingArgs,
+    #[command(flatten)]
     pub(crate) worker: WorkerOptions,
+}
+
+/// What a generative model is asked.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Prompting")]
+pub(crate) struct PromptingArgs {
+    /// Folder with prompts (`<task>.txt`) over the paper's. Their hashes are recorded in the run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) prompts: Option<PathBuf>,
+    /// Most tokens of an answer.
+    #[arg(long, value_name = "N", default_value_t = config::DEFAULT_MAX_NEW_TOKENS, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) max_new_tokens: u32,
+    /// Let answers run to their end instead of stopping at the first yes or no. Changes neither score nor label.
+    #[arg(long)]
+    pub(crate) no_early_stop: bool,
+    /// Give photographs of a dataset under a data use agreement to a plugin that was granted the network; repeatable. Recorded in the run.
+    #[arg(long, value_name = "DATASET")]
+    pub(crate) allow_upload: Vec<String>,
 }
 
 /// Where a model's weights come from.
@@ -563,6 +591,21 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
         _ => Err("expected KEY=VALUE".into()),
     }
+}
+
+fn adapter(text: &str) -> Result<config::AdapterChoice, String> {
+    // A path may hold the sign; a name holds no slash.
+    let (name, folder) = match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !name.contains('/') => (Some(name), folder),
+        _ => (None, text),
+    };
+    if folder.is_empty() {
+        return Err("expected DIR or DATASET-TASK=DIR".into());
+    }
+    Ok(config::AdapterChoice {
+        name: name.map(str::to_owned),
+        folder: folder.into(),
+    })
 }
 
 fn field_steps(text: &str) -> Result<focus_images::FieldSteps, String> {

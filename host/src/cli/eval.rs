@@ -4,7 +4,7 @@ use super::CommandResult;
 use super::args::{DecodeArg, EvalArgs, SplitArg, SplitArgs, Weights};
 use super::failure::{Code, Failure};
 use super::output::Output;
-use crate::config::{EvalConfig, Folders, SplitChoice, WorkerConfig};
+use crate::config::{EvalConfig, Folders, PromptingConfig, SplitChoice, WorkerConfig};
 use crate::{doctor, eval, plugins, report};
 use focus_analysis::CellStatus;
 use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
@@ -15,18 +15,21 @@ use std::time::Duration;
 pub(crate) fn run(args: &EvalArgs, out: &Output) -> CommandResult {
     let config = config(args)?;
     let progress = out.progress();
-    let outcome = eval::run(&config, &progress)?;
+    let outcomes = eval::run(&config, &progress)?;
     let form = if out.json() { "json" } else { "text" };
-    let text = report::render(&outcome.report, form)
-        .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
-    out.result(&text)?;
-    out.note(&format!("run          {}", outcome.folder.display()));
-    let failed = outcome
-        .report
-        .cells
-        .iter()
-        .any(|cell| cell.analysis.status == CellStatus::Failed);
-    Ok(if failed || outcome.report.cells.is_empty() {
+    let mut failed = false;
+    for outcome in &outcomes {
+        let text = report::render(&outcome.report, form)
+            .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
+        out.result(&text)?;
+        out.note(&format!("run          {}", outcome.folder.display()));
+        let cells = &outcome.report.cells;
+        failed |= cells.is_empty()
+            || cells
+                .iter()
+                .any(|cell| cell.analysis.status == CellStatus::Failed);
+    }
+    Ok(if failed {
         ExitCode::from(Code::CellFailed as u8)
     } else {
         ExitCode::SUCCESS
@@ -47,6 +50,12 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         }
     }
     let mut settings: BTreeMap<String, String> = args.settings.iter().cloned().collect();
+    if let Some(size) = &args.size
+        && settings.insert(eval::SIZE.into(), size.clone()).is_some()
+    {
+        let message = format!("Setting `{}` is given beside `--size`", eval::SIZE);
+        return Err(Failure::new(Code::Usage, message));
+    }
     let weights = match &args.weights {
         None => None,
         Some(Weights::Folder(folder)) => Some(folder.clone()),
@@ -75,7 +84,16 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         device: args.device.clone(),
         dtype: args.dtype.clone(),
         error_budget: args.error_budget,
-        worker: worker(&args.worker),
+        prompting: PromptingConfig {
+            folder: args.prompting.prompts.clone(),
+            max_new_tokens: args.prompting.max_new_tokens,
+            early_stop: !args.prompting.no_early_stop,
+        },
+        adapters: args.adapters.clone(),
+        worker: WorkerConfig {
+            allow_upload: args.prompting.allow_upload.clone(),
+            ..worker(&args.worker)
+        },
         cache: !args.no_cache,
         pixel_cache: args.pixel_cache << 20,
         field: args.field,
@@ -108,6 +126,7 @@ pub(super) fn worker(args: &super::args::WorkerOptions) -> WorkerConfig {
         in_process: args.in_process,
         sandbox: !args.no_sandbox,
         allow_network: args.allow_network.clone(),
+        allow_upload: Vec::new(),
         load_timeout: Duration::from_secs(args.load_timeout),
         open_timeout: Duration::from_secs(args.open_timeout),
         batch_timeout: Duration::from_secs(args.batch_timeout),

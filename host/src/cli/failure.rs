@@ -128,6 +128,7 @@ impl From<EvalError> for Failure {
             ) => Code::RunFolder,
             EvalError::Dataset(_)
             | EvalError::Input(_)
+            | EvalError::Weights(_)
             | EvalError::Store(_)
             | EvalError::Report(_)
             | EvalError::Synthetic(_) => Code::Input,

@@ -13,6 +13,8 @@ pub struct Folders {
     pub cache: PathBuf,
     /// Folders searched for plugins, first hit wins.
     pub plugin_path: Vec<PathBuf>,
+    /// The Hugging Face cache, where weights are looked for and fetched to.
+    pub hub: PathBuf,
 }
 
 impl Folders {
@@ -46,7 +48,16 @@ impl Folders {
         if let Some(dirs) = &xdg {
             plugin_path.push(dirs.data_dir().join(APP).join("plugins"));
         }
-        Self { cache, plugin_path }
+        Self {
+            cache,
+            plugin_path,
+            hub: hub(xdg.as_ref()),
+        }
+    }
+
+    /// Answers of generative models by content key.
+    pub fn generations(&self) -> PathBuf {
+        self.cache.join("generations")
     }
 
     /// Embeddings by content key.
@@ -63,4 +74,16 @@ impl Folders {
     pub fn synthetic(&self) -> PathBuf {
         self.cache.join("synthetic")
     }
+}
+
+/// `HF_HUB_CACHE`, else `hub` below `HF_HOME`, else below `huggingface` in the user's cache folder: as `huggingface_hub` has it.
+fn hub(xdg: Option<&Xdg>) -> PathBuf {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = set("HF_HUB_CACHE") {
+        return folder.into();
+    }
+    let home = set("HF_HOME").map(PathBuf::from);
+    let home = home.or_else(|| xdg.map(|dirs| dirs.cache_dir().join("huggingface")));
+    home.unwrap_or_else(|| std::env::temp_dir().join("huggingface"))
+        .join("hub")
 }

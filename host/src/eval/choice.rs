@@ -2,8 +2,9 @@
 
 use super::dataset::Dataset;
 use super::features::Wanted;
-use super::method::{self, Method};
+use super::method::{self, How, Method};
 use super::model::Chosen;
+use super::prompting::PROMPTING;
 use super::{Advised, EvalError};
 use crate::task;
 use std::collections::BTreeMap;
@@ -86,10 +87,24 @@ pub fn choose_methods(
         );
         return Err(EvalError::Request(Advised::plain(message)));
     }
-    Ok(all
+    let mut chosen: Vec<&'static Method> = all
         .into_iter()
         .filter(|m| fits(m) && (asked.is_empty() || asked.iter().any(|id| m.id == id)))
-        .collect())
+        .collect();
+    // A run holds embeddings or generations. A model that gives both is prompted, unless it is asked otherwise.
+    let prompted = |m: &&Method| matches!(m.how, How::Generations);
+    let mixed = chosen.iter().any(prompted) && !chosen.iter().all(prompted);
+    if mixed && !asked.is_empty() {
+        let hint = "Run them one after the other, each with its --methods";
+        return Err(EvalError::Request(Advised::new(
+            format!("Methods on embeddings and `{PROMPTING}` do not go into one run"),
+            hint,
+        )));
+    }
+    if mixed {
+        chosen.retain(|m| matches!(m.how, How::Generations));
+    }
+    Ok(chosen)
 }
 
 /// Training and test images with a known label, in either track, in some wanted task, in record order.

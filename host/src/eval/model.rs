@@ -78,7 +78,8 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
             )))
         })?,
     };
-    if !model.interfaces.contains(&InterfaceName::ImageEncoder) {
+    let known = [InterfaceName::ImageEncoder, InterfaceName::Generator];
+    if !known.iter().any(|known| model.interfaces.contains(known)) {
         return Err(EvalError::Plugin(Advised::plain(format!(
             "Model `{}` offers no interface that this version can evaluate: found {:?}",
             model.id, model.interfaces
@@ -114,6 +115,15 @@ impl Chosen {
             Box::new(WorkerClient::open(&options)?)
         };
         Ok(encoder)
+    }
+}
+
+impl Chosen {
+    pub fn open_generator(
+        &self,
+        _config: &EvalConfig,
+    ) -> Result<Box<dyn focus_models::Generator>, EvalError> {
+        Err(EvalError::Plugin(Advised::plain("waiting for the client")))
     }
 }
 
@@ -154,4 +164,36 @@ fn plugin_error(error: &dyn std::error::Error, hint: Option<String>) -> EvalErro
         message: error.to_string(),
         hint,
     })
+}
+
+#[cfg(test)]
+impl Chosen {
+    /// A generative model of a plugin that does not exist, for runs on fakes.
+    pub(super) fn pretended(digest: &str) -> Self {
+        let card = serde_json::json!({
+            "id": "fake-mllm", "title": "Fake", "family": "mllm", "group": "general",
+            "interfaces": ["generator", "lora_adaptable"],
+            "preprocessing": {
+                "mode": "self", "width": 0, "height": 0, "geometry": {"kind": "squash"}, "filter": "bicubic",
+            },
+            "dtypes": ["f32"], "devices": ["cpu"], "batch_size": 3,
+        });
+        let model: ModelDescriptor = serde_json::from_value(card).expect("a card");
+        Self {
+            plugin: DescribedPlugin {
+                descriptor: PluginDescriptor {
+                    name: "fake".into(),
+                    version: "0.1.0".into(),
+                    license: "MIT".into(),
+                    models: vec![model.clone()],
+                },
+                digest: digest.into(),
+                contract: 1,
+                sandbox: Vec::new(),
+            },
+            model,
+            network: Vec::new(),
+            worker: WorkerOptions::new(Path::new("libfake.so"), digest.to_owned()),
+        }
+    }
 }

@@ -61,24 +61,40 @@ pub struct FilePixels {
 
 impl PixelSource for FilePixels {
     fn read(&self, sample: u32) -> Result<FileBytes, ImageFailure> {
-        let file = &self.files[sample as usize];
-        let bytes = read_file(file, &self.limits).map_err(|e| failure(&e))?;
-        Ok(FileBytes {
-            hash: ContentHash::of(&bytes),
-            note: name_note(file, &bytes),
-            bytes,
-        })
+        read(&self.files[sample as usize], &self.limits)
     }
 
     fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Pixels, ImageFailure> {
+        Self::prepare_as(bytes, hash, &self.spec, &self.limits, self.cache.as_ref())
+    }
+}
+
+impl FilePixels {
+    /// A file's bytes decoded and resized.
+    pub(crate) fn prepare_as(
+        bytes: &[u8],
+        hash: ContentHash,
+        spec: &PrepareSpec,
+        limits: &Limits,
+        cache: Option<&PixelCache>,
+    ) -> Result<Pixels, ImageFailure> {
         let hash = focus_images::ContentHash(hash.0);
-        let prepared = prepare_bytes(bytes, hash, &self.spec, &self.limits, self.cache.as_ref())
-            .map_err(|e| failure(&e))?;
+        let prepared = prepare_bytes(bytes, hash, spec, limits, cache).map_err(|e| failure(&e))?;
         Ok(Pixels {
             note: picture_note(&prepared.notes),
             rgb: prepared.pixels.into(),
         })
     }
+}
+
+/// A photograph's file.
+pub(crate) fn read(file: &Path, limits: &Limits) -> Result<FileBytes, ImageFailure> {
+    let bytes = read_file(file, limits).map_err(|e| failure(&e))?;
+    Ok(FileBytes {
+        hash: ContentHash::of(&bytes),
+        note: name_note(file, &bytes),
+        bytes,
+    })
 }
 
 /// How a note on a file's name begins, so that it can be told from one on its picture.
@@ -114,7 +130,7 @@ fn name_note(file: &Path, bytes: &[u8]) -> Option<String> {
 }
 
 /// A remark on what was done to the picture beyond decoding and resizing.
-fn picture_note(notes: &DecodeNotes) -> Option<String> {
+pub(crate) fn picture_note(notes: &DecodeNotes) -> Option<String> {
     let mut parts = Vec::new();
     if notes.translucent_pixels > 0 {
         parts.push("transparent pixels put on black".to_owned());
@@ -136,7 +152,7 @@ fn picture_note(notes: &DecodeNotes) -> Option<String> {
 }
 
 /// The message names the fault, not the path: answers hold no path of this machine, and the record has the dataset's own.
-fn failure(error: &ImageError) -> ImageFailure {
+pub(crate) fn failure(error: &ImageError) -> ImageFailure {
     let message = match error {
         ImageError::Missing { .. } => "The file is not there".into(),
         ImageError::IsADirectory { .. } => "A folder stands in place of the file".into(),

@@ -2,7 +2,8 @@
 //! run folder alone, which is how `verify` checks it.
 
 use super::EvalError;
-use super::method::{FitSummary, Method, MethodInput, Scored};
+use super::method::{FitSummary, How, Method, MethodInput, MethodOutput, Scored};
+use super::prompting::CandidateMass;
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
 use focus_probe::{Device, ProbeError};
@@ -27,6 +28,21 @@ pub struct CellRecord {
     pub fit: Option<FitSummary>,
     /// Why the cell has no predictions.
     pub skipped: Option<String>,
+    /// Of a prompted model: how much of the first token's distribution lay on answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate_mass: Option<CandidateMass>,
+}
+
+impl CellRecord {
+    /// A cell of which nothing else is known yet.
+    pub fn new(cell: CellKey) -> Self {
+        Self {
+            cell,
+            fit: None,
+            skipped: None,
+            candidate_mass: None,
+        }
+    }
 }
 
 /// All answers of one model, in memory: `dim` values an answered image.
@@ -129,6 +145,9 @@ pub fn compute_cells(
             record.labels.get(task) != record.published_labels.get(task)
         });
         for method in methods {
+            let How::Embeddings(fit) = method.how else {
+                continue;
+            };
             let key = |suffix: &str| {
                 CellKey::new(
                     inputs.dataset,
@@ -137,19 +156,12 @@ pub fn compute_cells(
                     inputs.model,
                 )
             };
-            cells.push(cell(
-                inputs,
-                task,
-                method,
-                key(""),
-                Track::Corrected,
-                store,
-            )?);
+            cells.push(cell(inputs, task, fit, key(""), Track::Corrected, store)?);
             if differ && method.tracks.contains(&Track::AsPublished) {
                 cells.push(cell(
                     inputs,
                     task,
-                    method,
+                    fit,
                     key(AS_PUBLISHED_SUFFIX),
                     Track::AsPublished,
                     store,
@@ -172,7 +184,7 @@ struct FoldRows {
 fn cell(
     inputs: &CellInputs<'_>,
     task: &str,
-    method: &Method,
+    run: fn(&MethodInput<'_>) -> Result<MethodOutput, ProbeError>,
     key: CellKey,
     track: Track,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
@@ -183,9 +195,8 @@ fn cell(
     );
     if test.samples.is_empty() && test.failed.is_empty() {
         return Ok(CellRecord {
-            cell: key,
-            fit: None,
             skipped: Some("no test image has a known label".into()),
+            ..CellRecord::new(key)
         });
     }
     let input = MethodInput {
@@ -195,13 +206,12 @@ fn cell(
         test: &inputs.embeddings.gather(&test.places),
         device: inputs.device,
     };
-    let output = match (method.run)(&input) {
+    let output = match run(&input) {
         Ok(output) => output,
         Err(error @ (ProbeError::OneClass { .. } | ProbeError::NoRows)) => {
             return Ok(CellRecord {
-                cell: key,
-                fit: None,
                 skipped: Some(error.to_string()),
+                ..CellRecord::new(key)
             });
         }
         Err(error) => return Err(error.into()),
@@ -238,9 +248,8 @@ fn cell(
     }
     store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
     Ok(CellRecord {
-        cell: key,
         fit: output.fit,
-        skipped: None,
+        ..CellRecord::new(key)
     })
 }
 

@@ -20,8 +20,17 @@ pub struct Method {
     pub needs: InterfaceName,
     /// The tracks in which it is reported.
     pub tracks: &'static [Track],
+    /// What it makes of a model's answers.
+    pub how: How,
+}
+
+/// What a method works on.
+#[derive(Debug, Clone, Copy)]
+pub enum How {
     /// From embeddings and training labels to scores of the test images.
-    pub run: fn(&MethodInput<'_>) -> Result<MethodOutput, ProbeError>,
+    Embeddings(fn(&MethodInput<'_>) -> Result<MethodOutput, ProbeError>),
+    /// From what a generative model said about the test images (`eval::prompting`).
+    Generations,
 }
 
 /// Every method of this build.
