@@ -9,6 +9,7 @@ mod idrid;
 mod layering;
 mod many;
 mod pictures;
+mod prompting;
 mod resume;
 mod statistics;
 mod support;
