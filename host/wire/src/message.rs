@@ -201,6 +201,22 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// The kind that a plugin means by a number; `None` for one that this host does not know, and for its own.
+    pub fn of_plugin(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Self::InvalidRequest,
+            2 => Self::Unsupported,
+            3 => Self::Weights,
+            4 => Self::Image,
+            5 => Self::OutOfMemory,
+            6 => Self::Device,
+            7 => Self::Cancelled,
+            8 => Self::Panic,
+            9 => Self::Internal,
+            _ => return None,
+        })
+    }
+
     /// Its stable name in stores and reports, `model_panic` style without prefix: `panic`, `crash`, `hang`, ...
     pub fn name(self) -> &'static str {
         match self {
