@@ -118,15 +118,6 @@ impl Chosen {
     }
 }
 
-impl Chosen {
-    pub fn open_generator(
-        &self,
-        _config: &EvalConfig,
-    ) -> Result<Box<dyn focus_models::Generator>, EvalError> {
-        Err(EvalError::Plugin(Advised::plain("waiting for the client")))
-    }
-}
-
 /// A build for other devices is refused before it is loaded.
 fn check_device(sidecar: &Sidecar, device: &str) -> Result<(), EvalError> {
     let kind = super::identity::device_kind(device);
