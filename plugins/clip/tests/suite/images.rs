@@ -182,6 +182,7 @@ fn the_plugin_gives_what_the_model_gives() {
             dtype: None,
             weights: Some(folder(family).display().to_string()),
             threads: 2,
+            batch_size: None,
             settings: settings.clone(),
         };
         let host = Host::detached();
