@@ -8,6 +8,7 @@ use clip::tower::words::WordTower;
 use focus_nn::{DType, Device};
 use focus_plugin_sdk::{
     Error, Family, Geometry, Group, Host, ImageBatch, InterfaceName, Model, OpenOptions, PixelMode,
+    PixelType,
 };
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ fn every_card_is_registered_complete_and_named_as_the_benchmark_does() {
         let descriptor = card.descriptor();
         assert_eq!(
             (descriptor.family, descriptor.interfaces.as_slice()),
-            (Family::Vlm, [InterfaceName::ImageEncoder].as_slice())
+            (Family::Vlm, [InterfaceName::ImageEncoder, InterfaceName::DualEncoder].as_slice())
         );
         assert!(
             !descriptor.papers.is_empty()
@@ -111,12 +112,8 @@ fn every_card_is_registered_complete_and_named_as_the_benchmark_does() {
 #[test]
 fn every_architecture_runs_at_toy_size_with_random_weights() {
     for card in card::all() {
-        let exact = card.preprocessing.mode == PixelMode::Resized;
         let run = |seed: &str| {
-            let mut settings = vec![("weights", seed), ("size", "tiny")];
-            if !exact {
-                settings.push(("pixels", "resized"));
-            }
+            let settings = [("weights", seed), ("size", "tiny")];
             let mut encoder = open(card.id, &settings).unwrap();
             let opened = encoder.opened();
             assert_eq!(opened.weights_digest.as_deref(), Some(seed));
@@ -213,11 +210,7 @@ fn settings_are_checked() {
             vec![("size", "big"), ("weights", "random:1")],
             "expected `tiny`",
         ),
-        (vec![("pixels", "near")], "expected `exact` or `resized`"),
-        (
-            vec![("pixels", "resized"), ("weights", "random:1")],
-            "is for FLAIR",
-        ),
+        (vec![("text", "some")], "expected `open` or `none`"),
         (vec![], "needs weights"),
     ] {
         let error = open("openai/clip-vit-base-patch32", &settings).unwrap_err();

@@ -1,6 +1,8 @@
 //! The cards, their two tracks, and random weights.
 
-use focus_plugin_sdk::{Error, Geometry, Group, Host, ImageBatch, Model, OpenOptions};
+use focus_plugin_sdk::{
+    Error, Geometry, Group, Host, ImageBatch, Model, OpenOptions, PixelMode, PixelType,
+};
 use std::collections::BTreeMap;
 use vit::card;
 use vit::encoder::Encoder;
