@@ -19,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) height: u32,
     pub(crate) batch_size: u32,
     pub(crate) dim: u32,
+    /// Number type of the channels.
+    pub(crate) pixels: PixelType,
     /// Bytes of one image.
     pub(crate) image_bytes: usize,
 }
@@ -33,15 +35,15 @@ impl Plan {
                 format!("Opened model `{}`: {what}", opened.model),
             )
         };
-        if card.mode != PixelMode::Resized {
-            return Err(wire_error(
-                FailureKind::Unsupported,
-                format!(
-                    "Model `{}` wants full images (mode {:?}); this host prepares only mode `resized`",
-                    opened.model, card.mode
-                ),
-            ));
-        }
+        let pixels = match card.mode {
+            PixelMode::Resized => PixelType::U8,
+            PixelMode::Float => PixelType::F32,
+            PixelMode::Own => {
+                return Err(bad(
+                    "an image encoder cannot take full images (mode `self`)".to_owned(),
+                ));
+            }
+        };
         for (name, side) in [("width", card.width), ("height", card.height)] {
             if side == 0 || side > MAX_SIDE {
                 return Err(bad(format!(
@@ -62,7 +64,8 @@ impl Plan {
                 opened.batch_size, opened.embedding_dim
             )));
         }
-        let bytes = u64::from(card.width) * u64::from(card.height) * 3;
+        let bytes =
+            u64::from(card.width) * u64::from(card.height) * u64::from(pixels.pixel_bytes());
         if bytes * u64::from(opened.batch_size) > focus_os::shm::MAX_BYTES / 4 {
             return Err(bad(format!(
                 "a batch of {} images of {bytes} bytes is too large",
@@ -74,6 +77,7 @@ impl Plan {
             height: card.height,
             batch_size: opened.batch_size,
             dim: opened.embedding_dim,
+            pixels,
             image_bytes: bytes as usize,
         })
     }
@@ -90,7 +94,7 @@ impl Plan {
             height: self.height,
             rows: self.batch_size,
             used: used.max(1) as u32,
-            pixels: PixelType::U8,
+            pixels: self.pixels,
         };
         serde_json::to_string(&request).expect("numbers are JSON")
     }
@@ -115,8 +119,11 @@ impl Plan {
         {
             Some(image) => Err(bad(
                 format!(
-                    "{} bytes an image ({} x {} x 3)",
-                    self.image_bytes, self.width, self.height
+                    "{} bytes an image ({} x {} x {})",
+                    self.image_bytes,
+                    self.width,
+                    self.height,
+                    self.pixels.pixel_bytes()
                 ),
                 format!("{} bytes for sample {}", image.pixels.len(), image.sample),
             )),
@@ -236,9 +243,15 @@ mod tests {
         }
         let mut float = good;
         float.preprocessing.mode = PixelMode::Float;
-        assert_eq!(
-            Plan::new(&float).expect_err("refused").kind,
-            FailureKind::Unsupported
+        let plan = Plan::new(&float).expect("fits");
+        assert_eq!((plan.image_bytes, plan.batch_bytes()), (48, 192));
+        assert!(plan.header(1).contains(r#""pixels":"f32""#));
+        float.preprocessing.mode = PixelMode::Own;
+        assert!(
+            Plan::new(&float)
+                .expect_err("refused")
+                .message
+                .contains("full images")
         );
     }
 

@@ -3,6 +3,42 @@
 use crate::{AttachReply, AttachRequest, Error, GenerateReply, GenerateRequest, Host};
 
 /// Pictures and prompts to text and token scores.
+///
+/// ```
+/// use focus_plugin_sdk::{
+///     Error, Finish, GenerateBatch, GenerateReply, GeneratedAnswer, Generator, GroupReply, Host, VariantScore,
+/// };
+///
+/// /// Says `yes` to bright pictures, and is sure of it.
+/// struct Bright;
+///
+/// impl Generator for Bright {
+///     fn generate(&mut self, batch: &GenerateBatch<'_>, host: &Host) -> Result<GenerateReply, Error> {
+///         let request = batch.request();
+///         let mut groups = Vec::new();
+///         for (number, group) in request.groups.iter().enumerate() {
+///             host.check_cancelled()?;
+///             let bright = batch.group(number).flat_map(|picture| picture.rgb).all(|&value| value > 127);
+///             let text = if bright { "yes" } else { "no" };
+///             let scores = request.score.iter().map(|variant| VariantScore {
+///                 token: Some(0),
+///                 logprob: Some(if variant == text { 0.0 } else { -100.0 }),
+///             });
+///             let answer = GeneratedAnswer {
+///                 text: text.into(),
+///                 finish: Finish::End,
+///                 scores: scores.collect(),
+///                 prompt_tokens: Vec::new(),
+///                 prompt_length: 0,
+///                 new_tokens: Vec::new(),
+///                 new_length: 1,
+///             };
+///             groups.push(GroupReply { answers: vec![answer; group.prompts.len()], ..GroupReply::default() });
+///         }
+///         Ok(GenerateReply { groups })
+///     }
+/// }
+/// ```
 pub trait Generator {
     /// Answer every prompt of every group. A group that fails does so alone, in its reply; an `Err` is for what concerns the call:
     /// a senseless request, a lost device. Token scores are taken over the full vocabulary at the first generated position.

@@ -60,6 +60,7 @@ mod host;
 mod model;
 mod registry;
 mod serve;
+pub mod stop;
 
 pub use error::{Error, ErrorKind};
 pub use focus_plugin_abi::v1::message::{

@@ -1,53 +1,11 @@
-//! A model without a plugin, for tests of what is built on `ImageEncoder`: deterministic embeddings, scripted failures.
-//!
-//! Must not know of processes.
+//! An image encoder without a plugin: embeddings from colours, failures by sample. Must not know of texts.
 
+use super::{broken, embedding, float_embedding, scripted};
+use crate::check::Plan;
 use crate::{Answer, ImageEncoder, ModelError, PixelBatch, SinkError};
-use focus_plugin_abi::v1::message::{
-    Geometry, OpenedModel, PixelMode, PreprocessingCard, ResizeFilter,
-};
-use focus_wire::{FailureKind, WireError};
+use focus_plugin_abi::v1::message::{OpenedModel, PixelType};
+use focus_wire::FailureKind;
 use std::collections::BTreeMap;
-
-/// What a fake model says it opened: mode `resized`, squashed to `width` x `height`.
-pub fn opened(batch_size: u32, embedding_dim: u32, width: u32, height: u32) -> OpenedModel {
-    OpenedModel {
-        model: "fake".into(),
-        device: "cpu".into(),
-        dtype: "f32".into(),
-        embedding_dim,
-        weights_digest: None,
-        preprocessing: PreprocessingCard {
-            mode: PixelMode::Resized,
-            width,
-            height,
-            geometry: Geometry::Squash,
-            filter: ResizeFilter::Bicubic,
-            mean: [0.0; 3],
-            std: [1.0; 3],
-        },
-        batch_size,
-        notes: Vec::new(),
-        similarity: None,
-        facts: BTreeMap::new(),
-    }
-}
-
-/// The embedding of some pixels: value `i` is the mean of every `dim`-th byte from byte `i` on, in units of pixel/255. Like
-/// images have like embeddings, so a probe on them learns what colour can tell.
-pub fn embedding(pixels: &[u8], dim: u32) -> Vec<f32> {
-    let dim = dim as usize;
-    (0..dim)
-        .map(|first| {
-            let (mut sum, mut count) = (0u64, 0u64);
-            for byte in pixels.iter().skip(first).step_by(dim) {
-                sum += u64::from(*byte);
-                count += 1;
-            }
-            (sum as f64 / (255 * count.max(1)) as f64) as f32
-        })
-        .collect()
-}
 
 /// An `ImageEncoder` whose failures are scripted by sample.
 ///
@@ -105,14 +63,6 @@ impl FakeEncoder {
     }
 }
 
-fn scripted(kind: FailureKind) -> WireError {
-    WireError {
-        kind,
-        message: format!("Scripted failure: {}", kind.name()),
-        hint: None,
-    }
-}
-
 impl ImageEncoder for FakeEncoder {
     fn opened(&self) -> &OpenedModel {
         &self.opened
@@ -123,18 +73,11 @@ impl ImageEncoder for FakeEncoder {
         batches: &mut dyn Iterator<Item = PixelBatch>,
         sink: &mut dyn FnMut(Vec<Answer>) -> Result<(), SinkError>,
     ) -> Result<(), ModelError> {
-        let plan = crate::check::Plan::new(&self.opened).map_err(|error| ModelError::Plugin {
-            plugin: "fake".into(),
-            error,
-        })?;
+        let plan = Plan::new(&self.opened).map_err(super::refused)?;
         for batch in batches {
             plan.admit(&self.opened.model, &batch)?;
             if self.break_after.is_some_and(|after| self.batches >= after) {
-                return Err(ModelError::RestartsUsedUp {
-                    plugin: "fake".into(),
-                    restarts: 0,
-                    last: scripted(FailureKind::Crash),
-                });
+                return Err(broken());
             }
             self.batches += 1;
             let mut answers = Vec::with_capacity(batch.images.len());
@@ -143,7 +86,11 @@ impl ImageEncoder for FakeEncoder {
                     Err(scripted(*kind))
                 } else {
                     self.encoded += 1;
-                    Ok(embedding(&image.pixels, self.opened.embedding_dim))
+                    let embed = match plan.pixels {
+                        PixelType::U8 => embedding,
+                        PixelType::F32 => float_embedding,
+                    };
+                    Ok(embed(&image.pixels, self.opened.embedding_dim))
                 };
                 answers.push(Answer {
                     sample: image.sample,
@@ -160,6 +107,29 @@ impl ImageEncoder for FakeEncoder {
 mod tests {
     use super::*;
     use crate::PreparedImage;
+    use crate::fake::opened;
+    use focus_plugin_abi::v1::message::PixelMode;
+
+    #[test]
+    fn floats_are_embedded_as_the_bytes_they_stand_for() {
+        let mut card = opened(1, 2, 1, 1);
+        card.preprocessing.mode = PixelMode::Float;
+        let mut fake = FakeEncoder::new(card);
+        let floats = [1.0f32, 0.5, 0.0].map(f32::to_le_bytes).concat();
+        let batch = PixelBatch {
+            images: vec![PreparedImage {
+                sample: 0,
+                pixels: floats.into(),
+            }],
+        };
+        let mut seen = Vec::new();
+        fake.encode_all(&mut [batch].into_iter(), &mut |answers| {
+            seen.extend(answers);
+            Ok(())
+        })
+        .expect("works");
+        assert_eq!(seen[0].result.as_deref(), Ok(&[0.5, 0.5][..]));
+    }
 
     #[test]
     fn a_fake_that_breaks_does_so_after_what_it_answered() {
