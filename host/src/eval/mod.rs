@@ -1,7 +1,7 @@
 //! The evaluation: dataset and model in, run folder out. Sees models as traits; decides what is asked, fitted and stored.
 //!
 //! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `drift` (what fast decoding does to it), `choice` and `identity` (what is run, and what makes it this run),
-//! `method` (scores from embeddings), `cells` (every task with every method), `facts` (what the run says of itself), `run`
+//! `method` (scores from embeddings), `texts` (sentences of zero-shot tasks), `cells` (every task with every method), `facts` (what the run says of itself), `run`
 //! (the order of it all).
 
 mod cells;
@@ -17,6 +17,7 @@ mod model;
 mod pixels;
 mod ratio;
 mod run;
+mod texts;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
 pub use dataset::{
@@ -29,4 +30,5 @@ pub use features::{FeatureCounts, FeatureError, Wanted, extract};
 pub use identity::SPLIT_OPTION;
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
+pub use texts::{TEXTS_FILE, Texts};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};

@@ -5,7 +5,9 @@ use super::cells::record_of;
 use super::dataset::{self, Dataset};
 use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
+use super::model::OpenModel;
 use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
+use super::texts::Texts;
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
 };
@@ -14,6 +16,7 @@ use crate::progress::Progress;
 use crate::report::{self, Report};
 use focus_images::{Decode, Limits, PixelCache};
 use focus_models::ImageEncoder;
+use focus_plugin_abi::v1::message::InterfaceName;
 use focus_store::{
     AnswerBatch, AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey,
     RunFolder, StoreError, write_atomic,
@@ -49,12 +52,13 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
     let dataset = dataset::open(config)?;
     progress.end(&mapped_line(&dataset));
     let tasks = choice::choose_tasks(&config.tasks, &dataset)?;
-    let wanted = choice::choose_samples(&dataset, &tasks, config.limit)?;
 
     progress.begin("Opening model", 0);
     let chosen = model::choose(config)?;
     let methods = choice::choose_methods(&config.methods, &chosen)?;
+    let wanted = choice::choose_samples(&dataset, &tasks, &methods, config.limit)?;
     let mut encoder = chosen.open(config)?;
+    let methods = choice::allowed(&config.methods, methods, &encoder)?;
     progress.end(&format!(
         "{} of {} {}, {} values an image",
         chosen.model.id,
@@ -63,7 +67,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         encoder.opened().embedding_dim
     ));
 
-    let facts = identity::facts(config, &chosen, encoder.as_ref(), &dataset)?;
+    let facts = identity::facts(config, &chosen, encoder.opened(), &dataset)?;
     let manifest = identity::manifest(config, &chosen, &facts, &dataset, &tasks, &methods);
     let folder = config
         .out
@@ -84,9 +88,17 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         facts: &facts,
         progress,
     };
-    stage.measure_drift(encoder.as_mut())?;
+    stage.measure_drift(encoder.images())?;
+    let texts = if methods
+        .iter()
+        .any(|method| method.needs == InterfaceName::DualEncoder)
+    {
+        stage.texts(&mut encoder, &tasks)?
+    } else {
+        None
+    };
     let (answers, counts) = stage.embed(
-        encoder.as_mut(),
+        encoder.images(),
         &identity::model_key(config, &chosen, &facts),
     )?;
     drop(encoder);
@@ -96,6 +108,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         records: &dataset.records,
         asked: &wanted.iter().map(|w| w.sample).collect::<BTreeSet<_>>(),
         embeddings: &Embeddings::read(&answers, &dataset.records)?,
+        texts: texts.as_ref(),
         dataset: &facts.dataset.id,
         model: &manifest.models[0].id,
         device: &device,
@@ -218,6 +231,30 @@ impl Stage<'_> {
             remember(&file, &cache)?;
         }
         Ok((file, counts))
+    }
+
+    /// What the model makes of the tasks' sentences: those kept, or asked now. `None` for a model that takes no texts.
+    fn texts(
+        &self,
+        model: &mut OpenModel,
+        tasks: &[String],
+    ) -> Result<Option<Texts>, EvalError> {
+        let Some(encoder) = model.texts() else {
+            return Ok(None);
+        };
+        let dim = self.facts.opened.embedding_dim as usize;
+        if let Some(texts) = Texts::read(self.run.path(), dim)? {
+            return Ok(Some(texts));
+        }
+        self.progress.begin("Embedding texts", 0);
+        let texts = Texts::embed(encoder, tasks)?;
+        texts.write(self.run.path())?;
+        self.progress
+            .end(&format!("sentences of {} tasks", texts.tasks.len()));
+        for (task, text) in texts.truncated() {
+            tracing::warn!(task, text, "A sentence is longer than the model takes, and was cut");
+        }
+        Ok(Some(texts))
     }
 
     /// How far fast decoding moves the embeddings: measured once, when the run begins.

@@ -4,7 +4,7 @@ use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::eval::method::{self, Method};
 use crate::eval::{
     ANSWERS, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings, EvalError,
-    FACTS_FILE, Facts, SPLIT_OPTION, compute_cells, notes_of, record_of,
+    FACTS_FILE, Facts, SPLIT_OPTION, Texts, compute_cells, notes_of, record_of,
 };
 use focus_analysis::{
     AS_PUBLISHED_SUFFIX, Catalogue, CellContext, CellStatus, Grid, Options, RunSource, analyse,
@@ -210,6 +210,7 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
         records: &records,
         asked: &asked(&answers)?,
         embeddings: &Embeddings::read(&answers, &records)?,
+        texts: Texts::read(run.path(), answers.dim())?.as_ref(),
         dataset: manifest
             .datasets
             .first()

@@ -1,10 +1,12 @@
 //! Every wanted task with every wanted method: from stored answers to stored predictions. Pure computing; repeatable from the
 //! run folder alone, which is how `verify` checks it.
 
+use super::texts::Texts;
 use super::EvalError;
 use super::method::{FitSummary, Method, MethodInput, Scored};
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
+use focus_plugin_abi::v1::message::InterfaceName;
 use focus_probe::{Device, ProbeError};
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records,
@@ -107,6 +109,8 @@ pub struct CellInputs<'a> {
     pub asked: &'a BTreeSet<u32>,
     /// The answers.
     pub embeddings: &'a Embeddings,
+    /// What the model made of the tasks' sentences, for methods of dual encoders.
+    pub texts: Option<&'a Texts>,
     /// The dataset's id.
     pub dataset: &'a str,
     /// The model's id.
@@ -177,22 +181,40 @@ fn cell(
     track: Track,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
 ) -> Result<CellRecord, EvalError> {
-    let (train, test) = (
-        fold_rows(inputs, task, track, Fold::Train),
-        fold_rows(inputs, task, track, Fold::Test),
-    );
-    if test.samples.is_empty() && test.failed.is_empty() {
-        return Ok(CellRecord {
-            cell: key,
+    let train = if method.fits {
+        fold_rows(inputs, task, track, Fold::Train)
+    } else {
+        FoldRows::default()
+    };
+    let test = fold_rows(inputs, task, track, Fold::Test);
+    let skipped = |cell: CellKey, why: &str| {
+        Ok(CellRecord {
+            cell,
             fit: None,
-            skipped: Some("no test image has a known label".into()),
-        });
+            skipped: Some(why.into()),
+        })
+    };
+    if test.samples.is_empty() && test.failed.is_empty() {
+        return skipped(key, "no test image has a known label");
     }
+    let texts = match method.needs {
+        InterfaceName::DualEncoder => {
+            let pair = inputs
+                .texts
+                .and_then(|texts| Some(texts.tasks.get(task)?.pair(texts.similarity)));
+            if pair.is_none() {
+                return skipped(key, "the task has no sentences to tell its classes by");
+            }
+            pair
+        }
+        _ => None,
+    };
     let input = MethodInput {
         dim: inputs.embeddings.dim,
         train: &inputs.embeddings.gather(&train.places),
         train_labels: &train.labels,
         test: &inputs.embeddings.gather(&test.places),
+        texts,
         device: inputs.device,
     };
     let output = match (method.run)(&input) {
@@ -207,6 +229,8 @@ fn cell(
         Err(error) => return Err(error.into()),
     };
     let mut rows = Vec::new();
+    // Of each row, its place among the answered test images.
+    let mut places = Vec::new();
     for (fold, side, scored) in [
         (Fold::Train, &train, &output.train),
         (Fold::Test, &test, &output.test),
@@ -220,6 +244,8 @@ fn cell(
             .failed
             .iter()
             .map(|(sample, outcome, reason)| (*sample, *outcome, Some(reason.clone()), None));
+        places.extend((0..scored.len()).map(|at| (fold == Fold::Test).then_some(at)));
+        places.extend(side.failed.iter().map(|_| None));
         rows.extend(
             answered
                 .chain(failed)
@@ -236,7 +262,13 @@ fn cell(
                 }),
         );
     }
-    store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
+    let spread = |values: Vec<f64>| places.iter().map(|at| Some(values[(*at)?])).collect();
+    let extra = output
+        .extra
+        .into_iter()
+        .map(|(name, values)| (name.to_owned(), spread(values)))
+        .collect();
+    store(&Predictions::new(key.clone(), rows, extra)?)?;
     Ok(CellRecord {
         cell: key,
         fit: output.fit,

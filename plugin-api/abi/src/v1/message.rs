@@ -271,7 +271,7 @@ pub struct OpenedModel {
     /// `track as_published`.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// A dual encoder's own scale.
+    /// A dual encoder's own scale; `None` for a model that takes no texts, or was opened without its text side.
     #[serde(default)]
     pub similarity: Option<Similarity>,
     /// What else decides the results: `min_pixels`, `tiling`, `chat_template` (a digest). Part of the key, and shown in reports.
