@@ -1,7 +1,7 @@
 //! Why a model could not do its work at all. Single images' failures are `Answer`s, not errors.
 
 use focus_os::OsError;
-use focus_plugin_abi::v1::message::OpenedModel;
+use focus_plugin_abi::v1::message::{AttachReply, OpenedModel};
 use focus_wire::{FailureKind, WireError};
 
 /// What a caller's sink says when it cannot go on.
@@ -50,6 +50,20 @@ pub enum ModelError {
         /// JSON of what was opened now.
         found: String,
     },
+    /// After a restart an adapter was attached differently than before.
+    #[error(
+        "Plugin `{plugin}` attached adapter `{adapter}` differently after a restart: expected {expected}, found {found}"
+    )]
+    ChangedAdapter {
+        /// The plugin's file name.
+        plugin: String,
+        /// The adapter's name.
+        adapter: String,
+        /// JSON of the reply to the first attachment.
+        expected: String,
+        /// JSON of the reply now.
+        found: String,
+    },
     /// The caller's batch does not fit the model.
     #[error("Batch does not fit the model `{model}`: expected {expected}, found {found}")]
     BadBatch {
@@ -85,6 +99,28 @@ impl ModelError {
         }
     }
 
+    /// The adapter must be attached as it was before. How far it moved the logits is a measurement, and not compared.
+    pub(crate) fn same_adapter(
+        plugin: &str,
+        expected: &AttachReply,
+        found: &AttachReply,
+    ) -> Result<(), Self> {
+        let measured = AttachReply {
+            probe_change: expected.probe_change,
+            ..found.clone()
+        };
+        if measured == *expected {
+            return Ok(());
+        }
+        let json = |reply: &AttachReply| serde_json::to_string(reply).unwrap_or_default();
+        Err(Self::ChangedAdapter {
+            plugin: plugin.to_owned(),
+            adapter: expected.name.clone(),
+            expected: json(expected),
+            found: json(found),
+        })
+    }
+
     /// Advice, where there is some: the plugin's own, or what it printed last.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -98,6 +134,7 @@ impl ModelError {
             }),
             Self::Worker { source, .. } => source.hint(),
             Self::Changed { .. } => Some("The weights folder or the device may have changed during the run".into()),
+            Self::ChangedAdapter { .. } => Some("The adapter's folder may have changed during the run".into()),
             Self::BadBatch { .. } | Self::Sink(_) => None,
         }
     }

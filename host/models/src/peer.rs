@@ -9,7 +9,10 @@ use crate::logs::{LogTail, Origin};
 use crate::{ClientOptions, PixelBatch, PreparedImage, WorkerOptions};
 use focus_os::{FD_MARK, OsError, ProcessEnd, ReadOnlySlots, recv_with_fd};
 use focus_plugin_abi::v1::message::{EncodeRequest, OpenOptions, OpenedModel};
-use focus_wire::{FailureKind, FromWorker, ToWorker, WireError, read_frame, write_frame};
+use focus_wire::{
+    Area, FailureKind, FromWorker, Matrix, Method, Reply, ToWorker, WireError, read_frame,
+    write_frame,
+};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
@@ -286,12 +289,13 @@ fn live(
                 );
                 say(&FromWorker::Attached)?;
             }
-            ToWorker::Encode {
+            ToWorker::Call {
                 call,
-                slot,
+                method: Method::Encode,
                 header,
-                bytes,
+                pixels,
             } => {
+                let Area { slot, bytes } = pixels.expect("pixels");
                 let request: EncodeRequest = serde_json::from_str(&header).expect("header");
                 let memory = slots.as_ref().expect("attached").slot(slot).expect("slot");
                 let names: Vec<u16> = memory[..bytes as usize]
@@ -362,13 +366,15 @@ fn live(
                     level: 4,
                     message: format!("call {call}"),
                 })?;
-                say(&FromWorker::Encoded {
+                say(&FromWorker::Answered {
                     call: answered,
-                    rows,
-                    dim,
-                    values,
+                    reply: Reply {
+                        header: String::new(),
+                        matrix: Some(Matrix { rows, dim, values }),
+                    },
                 })?;
             }
+            ToWorker::Call { method, .. } => panic!("{method:?} is for the real worker"),
             ToWorker::Cancel => {}
             ToWorker::Shutdown => return Some(ProcessEnd::Exited(0)),
         }

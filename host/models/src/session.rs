@@ -8,7 +8,8 @@ use crate::logs::{LogTail, Origin};
 use focus_os::{FD_MARK, ProcessEnd, WritableSlots, send_with_fd};
 use focus_plugin_abi::v1::message::{OpenedModel, PluginDescriptor};
 use focus_wire::{
-    FailureKind, FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame,
+    Area, FailureKind, FrameError, FromWorker, LoadRequest, Method, Reply, ToWorker, WireError,
+    read_frame, write_frame,
 };
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -30,7 +31,7 @@ pub(crate) enum Phase {
     Describe,
     Open,
     Attach,
-    Encode,
+    Call(Method),
 }
 
 impl Phase {
@@ -40,7 +41,11 @@ impl Phase {
             Self::Describe => "describing the plugin",
             Self::Open => "opening the model",
             Self::Attach => "mapping the pixel memory",
-            Self::Encode => "encoding",
+            Self::Call(Method::Encode) => "encoding",
+            Self::Call(Method::EncodeTexts) => "encoding texts",
+            Self::Call(Method::Generate) => "generating",
+            Self::Call(Method::AttachAdapter) => "attaching an adapter",
+            Self::Call(Method::DetachAdapter) => "detaching an adapter",
         }
     }
 }
@@ -68,14 +73,6 @@ fn distrusted(kind: FailureKind) -> bool {
 pub(crate) struct Loaded {
     pub(crate) contract: u32,
     pub(crate) sandbox: Vec<String>,
-}
-
-/// One answered batch, unchecked.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Encoded {
-    pub(crate) rows: u32,
-    pub(crate) dim: u32,
-    pub(crate) values: Vec<f32>,
 }
 
 /// A living worker. Dropping it ends the process.
@@ -169,35 +166,47 @@ impl Session {
         }
     }
 
-    /// Submit a batch that lies in `slot`; the answer is fetched with [`Self::encoded`], in order of submission.
-    pub(crate) fn encode(&mut self, call: u64, slot: u32, header: String, bytes: u64) {
-        self.send(&ToWorker::Encode {
+    /// Submit a call; the answer is fetched with [`Self::answered`], in order of submission.
+    pub(crate) fn call(&mut self, call: u64, method: Method, header: String, pixels: Option<Area>) {
+        self.send(&ToWorker::Call {
             call,
-            slot,
+            method,
             header,
-            bytes,
+            pixels,
         });
     }
 
     /// The answer to `call`, which must be the oldest one submitted and not yet fetched.
-    pub(crate) fn encoded(&mut self, call: u64, timeout: Duration) -> Result<Encoded, Failure> {
-        match self.receive(Phase::Encode, timeout) {
-            Ok(FromWorker::Encoded {
-                call: found,
-                rows,
-                dim,
-                values,
-            }) if found == call => Ok(Encoded { rows, dim, values }),
-            Ok(FromWorker::Encoded { call: found, .. }) => Err(Failure {
+    pub(crate) fn answered(
+        &mut self,
+        call: u64,
+        method: Method,
+        timeout: Duration,
+    ) -> Result<Reply, Failure> {
+        let phase = Phase::Call(method);
+        match self.receive(phase, timeout)? {
+            FromWorker::Answered { call: found, reply } if found == call => Ok(reply),
+            FromWorker::Answered { call: found, .. } => Err(Failure {
                 error: wire_error(
                     FailureKind::BadReply,
                     format!("Answer to another call: expected {call}, found {found}"),
                 ),
                 over: true,
             }),
-            Ok(other) => Err(unexpected(Phase::Encode, &other)),
-            Err(failure) => Err(failure),
+            other => Err(unexpected(phase, &other)),
         }
+    }
+
+    /// Tell the model to stop, and wait a moment for the answers to the `open` calls, which nobody wants. Whether the worker can be
+    /// used again.
+    pub(crate) fn cancel(&mut self, method: Method, open: usize) -> bool {
+        if open > 0 {
+            self.send(&ToWorker::Cancel);
+        }
+        (0..open).all(|_| match self.receive(Phase::Call(method), PATIENCE) {
+            Ok(message) => matches!(message, FromWorker::Answered { .. }),
+            Err(failure) => !failure.over,
+        })
     }
 
     /// Ask it to end, give it a moment, end it.
@@ -355,7 +364,7 @@ fn unexpected(phase: Phase, message: &FromWorker) -> Failure {
         FromWorker::Described { .. } => "Described",
         FromWorker::Opened { .. } => "Opened",
         FromWorker::Attached => "Attached",
-        FromWorker::Encoded { .. } => "Encoded",
+        FromWorker::Answered { .. } => "Answered",
         FromWorker::Failed { .. } => "Failed",
         FromWorker::Log { .. } => "Log",
         FromWorker::Progress { .. } => "Progress",

@@ -5,7 +5,7 @@
 //! # Who may touch a slot, and when
 //! The seals guarantee by kernel that nobody can resize the memory (so no SIGBUS) and that no process but the one that
 //! created it can write to it. They cannot stop the host from writing while a worker reads. That is a protocol: a slot
-//! belongs to the worker from the moment `Encode { slot }` is sent until its answer arrives (or the worker is dead), and
+//! belongs to the worker from the moment a `Call` over it is sent until its answer arrives (or the worker is dead), and
 //! to the host otherwise. The host must never hand out a slot that is in flight; [`WritableSlots::slot_mut`] takes
 //! `&mut self` to keep at least its own threads apart.
 
@@ -158,7 +158,7 @@ impl ReadOnlySlots {
         self.slot_bytes
     }
 
-    /// One slot; `None` past the last. Valid to read between the host's `Encode` and the answer to it.
+    /// One slot; `None` past the last. Valid to read between the host's `Call` and the answer to it.
     pub fn slot(&self, index: u32) -> Option<&[u8]> {
         if index >= self.slots {
             return None;

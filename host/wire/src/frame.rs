@@ -6,6 +6,9 @@ use std::io::{self, Read, Write};
 /// Largest frame either side accepts, in bytes: a batch of 4,096 embeddings of 16,384 values.
 pub const MAX_FRAME: usize = 256 << 20;
 
+/// Longest JSON header of a call or its reply, bytes. Both ends look before they send.
+pub const MAX_HEADER: usize = 64 << 20;
+
 /// A frame could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
@@ -64,15 +67,20 @@ pub fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> Result<T, FrameE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FromWorker, ToWorker};
+    use crate::{FromWorker, Matrix, Reply, ToWorker};
 
     #[test]
     fn a_message_survives_the_frame() {
-        let message = FromWorker::Encoded {
+        let message = FromWorker::Answered {
             call: 7,
-            rows: 1,
-            dim: 2,
-            values: vec![1.5, -0.0],
+            reply: Reply {
+                header: "{}".into(),
+                matrix: Some(Matrix {
+                    rows: 1,
+                    dim: 2,
+                    values: vec![1.5, -0.0],
+                }),
+            },
         };
         let mut bytes = Vec::new();
         write_frame(&mut bytes, &message).expect("memory takes it");

@@ -6,5 +6,7 @@
 mod frame;
 mod message;
 
-pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
-pub use message::{FailureKind, FromWorker, LoadRequest, ToWorker, WireError};
+pub use frame::{FrameError, MAX_FRAME, MAX_HEADER, read_frame, write_frame};
+pub use message::{
+    Area, FailureKind, FromWorker, LoadRequest, Matrix, Method, Reply, ToWorker, WireError,
+};

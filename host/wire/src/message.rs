@@ -21,16 +21,16 @@ pub enum ToWorker {
         /// Bytes in each, page aligned.
         slot_bytes: u64,
     },
-    /// Encode the batch lying in `slot`. Answers come in order of request.
-    Encode {
+    /// Call a method of the open model. Answers come in order of request.
+    Call {
         /// Number of this call, echoed in the answer.
         call: u64,
-        /// Which slot holds the pixels.
-        slot: u32,
-        /// JSON text (`v1::message::EncodeRequest`).
+        /// Which method.
+        method: Method,
+        /// JSON text, the method's request header.
         header: String,
-        /// Bytes used in the slot.
-        bytes: u64,
+        /// Where the bytes of the request's array lie; `None` for a method that takes none, or an array without bytes.
+        pixels: Option<Area>,
     },
     /// Stop the call in progress if the model can.
     Cancel,
@@ -51,6 +51,50 @@ pub struct LoadRequest {
     pub network: Vec<String>,
     /// CPU threads the process may use.
     pub threads: u32,
+}
+
+/// A method of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Method {
+    /// `image_encoder.encode`.
+    Encode,
+    /// `dual_encoder.encode_texts`.
+    EncodeTexts,
+    /// `generator.generate`. The pictures lie one after the other, in the header's order.
+    Generate,
+    /// `lora_adaptable.attach`.
+    AttachAdapter,
+    /// `lora_adaptable.detach`.
+    DetachAdapter,
+}
+
+/// The leading bytes of a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Area {
+    /// Which slot.
+    pub slot: u32,
+    /// How many bytes of it are used.
+    pub bytes: u64,
+}
+
+/// A model's reply, as the worker passes it on: its shape is true to its header, the content is for the host to judge.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// JSON text, the method's reply header, at most [`MAX_HEADER`](crate::MAX_HEADER) bytes.
+    pub header: String,
+    /// The array beside it, where the method has one.
+    pub matrix: Option<Matrix>,
+}
+
+/// Rows of numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Matrix {
+    /// Rows returned.
+    pub rows: u32,
+    /// Values a row.
+    pub dim: u32,
+    /// Row-major, `rows * dim` values.
+    pub values: Vec<f32>,
 }
 
 /// Worker to host.
@@ -75,16 +119,12 @@ pub enum FromWorker {
     },
     /// Slots are mapped.
     Attached,
-    /// One batch of embeddings, unchecked: the host validates rows, dim and finiteness.
-    Encoded {
+    /// A call's reply.
+    Answered {
         /// The call answered.
         call: u64,
-        /// Rows the plugin returned.
-        rows: u32,
-        /// Values a row.
-        dim: u32,
-        /// Row-major `rows * dim` values.
-        values: Vec<f32>,
+        /// What the model said.
+        reply: Reply,
     },
     /// The request failed; the process lives on (unless it says goodbye).
     Failed {
@@ -161,6 +201,22 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// The kind that a plugin means by a number; `None` for one that this host does not know, and for its own.
+    pub fn of_plugin(number: u32) -> Option<Self> {
+        Some(match number {
+            1 => Self::InvalidRequest,
+            2 => Self::Unsupported,
+            3 => Self::Weights,
+            4 => Self::Image,
+            5 => Self::OutOfMemory,
+            6 => Self::Device,
+            7 => Self::Cancelled,
+            8 => Self::Panic,
+            9 => Self::Internal,
+            _ => return None,
+        })
+    }
+
     /// Its stable name in stores and reports, `model_panic` style without prefix: `panic`, `crash`, `hang`, ...
     pub fn name(self) -> &'static str {
         match self {

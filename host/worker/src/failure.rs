@@ -28,26 +28,16 @@ pub(crate) fn load(message: impl AsRef<str>, hint: impl AsRef<str>) -> WireError
 
 /// What a plugin reported. A kind that this host does not know is `internal`, and the message says which it was.
 pub(crate) fn from_plugin(error: &PluginError) -> WireError {
-    let kind = match error.kind() {
-        ErrorKind::INVALID_REQUEST => FailureKind::InvalidRequest,
-        ErrorKind::UNSUPPORTED => FailureKind::Unsupported,
-        ErrorKind::WEIGHTS => FailureKind::Weights,
-        ErrorKind::IMAGE => FailureKind::Image,
-        ErrorKind::OUT_OF_MEMORY => FailureKind::OutOfMemory,
-        ErrorKind::DEVICE => FailureKind::Device,
-        ErrorKind::CANCELLED => FailureKind::Cancelled,
-        ErrorKind::PANIC => FailureKind::Panic,
-        ErrorKind::INTERNAL => FailureKind::Internal,
-        ErrorKind(number) => {
-            let message = format!(
-                "{} (error kind {number}, unknown to this host)",
-                error.message()
-            );
-            return WireError {
-                hint: error.hint().map(cap),
-                ..failure(FailureKind::Internal, message)
-            };
-        }
+    let ErrorKind(number) = error.kind();
+    let Some(kind) = FailureKind::of_plugin(number) else {
+        let message = format!(
+            "{} (error kind {number}, unknown to this host)",
+            error.message()
+        );
+        return WireError {
+            hint: error.hint().map(cap),
+            ..failure(FailureKind::Internal, message)
+        };
     };
     WireError {
         hint: error.hint().map(cap),

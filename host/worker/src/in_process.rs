@@ -3,10 +3,10 @@
 //! Must not pretend to protect: no sandbox, no time-out, and a crash of the plugin is a crash of the caller.
 
 use crate::library::{From, verify};
-use crate::session::{Encoded, Session};
+use crate::session::Session;
 use arrow_buffer::Buffer;
 use focus_plugin_abi::v1::HostEvents;
-use focus_wire::{LoadRequest, WireError};
+use focus_wire::{LoadRequest, Method, Reply, WireError};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,8 +59,15 @@ impl InProcess {
         self.session.open(options)
     }
 
-    /// Encode one batch: `header` is JSON (`v1::message::EncodeRequest`), `pixels` all of its rows, `rows * width * height * 3` bytes.
-    pub fn encode(&mut self, header: &str, pixels: Vec<u8>) -> Result<Encoded, WireError> {
-        self.session.encode(header, Buffer::from_vec(pixels))
+    /// Call a method: `header` is its request's JSON, `pixels` the bytes of its array (`image_encoder.encode`: those of all rows;
+    /// `generator.generate`: those of all pictures, one after the other), empty where it takes none.
+    pub fn call(
+        &mut self,
+        method: Method,
+        header: String,
+        pixels: Vec<u8>,
+    ) -> Result<Reply, WireError> {
+        let pixels = (!pixels.is_empty()).then(|| Buffer::from_vec(pixels));
+        self.session.call(method, header, pixels)
     }
 }

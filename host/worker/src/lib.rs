@@ -7,7 +7,7 @@
 //! Rooms:
 //! * [`sidecar`]: `libx.toml` beside `libx.so`, read before any code of the plugin runs.
 //! * `library`: digest, sealed copy, `dlopen`, contract version.
-//! * `session`: a loaded plugin and its open model; the only caller of the contract.
+//! * `session`: a loaded plugin and its open model; the only caller of the contract. `request` makes its arrays, `reply` reads them.
 //! * `serve`: the session behind a socket ([`run_from_fd`]). `in_process`: the session behind calls ([`InProcess`]).
 //!
 //! # Traps
@@ -18,6 +18,8 @@
 mod failure;
 mod in_process;
 mod library;
+mod reply;
+mod request;
 mod serve;
 mod session;
 pub mod sidecar;
@@ -26,5 +28,4 @@ pub use focus_plugin_abi::v1::HostEvents;
 pub use in_process::InProcess;
 pub use library::digest_file;
 pub use serve::{EXIT_BAD_SOCKET, EXIT_GONE, EXIT_PROTOCOL, run_from_args, run_from_fd};
-pub use session::Encoded;
 pub use sidecar::Sidecar;

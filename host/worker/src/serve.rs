@@ -14,7 +14,8 @@ use focus_os::sandbox::{self, SandboxSpec};
 use focus_os::shm::ReadOnlySlots;
 use focus_plugin_abi::v1::HostEvents;
 use focus_wire::{
-    FailureKind, FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame,
+    Area, FailureKind, FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame,
+    write_frame,
 };
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
@@ -276,7 +277,7 @@ fn answer_all(mut session: Option<Session>, shared: &Shared, queue: &Receiver<Jo
             Job::Request(number, request) => (number, request),
         };
         shared.current.store(number, SeqCst);
-        let call = if let ToWorker::Encode { call, .. } = &request {
+        let call = if let ToWorker::Call { call, .. } = &request {
             Some(*call)
         } else {
             None
@@ -316,20 +317,15 @@ fn answer(
         ToWorker::Open { options } => session
             .open(&options)
             .map(|opened| FromWorker::Opened { opened }),
-        ToWorker::Encode {
+        ToWorker::Call {
             call,
-            slot,
+            method,
             header,
-            bytes,
+            pixels,
         } => {
-            let pixels = lend(slots, slot, bytes)?;
-            let done = session.encode(&header, pixels)?;
-            Ok(FromWorker::Encoded {
-                call,
-                rows: done.rows,
-                dim: done.dim,
-                values: done.values,
-            })
+            let pixels = pixels.map(|area| lend(slots, area)).transpose()?;
+            let reply = session.call(method, header, pixels)?;
+            Ok(FromWorker::Answered { call, reply })
         }
         other => Err(failure(
             FailureKind::InvalidRequest,
@@ -342,10 +338,11 @@ fn answer(
 }
 
 /// The leading `bytes` of a slot as an Arrow buffer, where they lie.
-fn lend(slots: Option<&Arc<ReadOnlySlots>>, slot: u32, bytes: u64) -> Result<Buffer, WireError> {
+fn lend(slots: Option<&Arc<ReadOnlySlots>>, area: Area) -> Result<Buffer, WireError> {
+    let Area { slot, bytes } = area;
     let invalid = |message: String| failure(FailureKind::InvalidRequest, message);
     let slots = slots
-        .ok_or_else(|| invalid("No pixel memory: expected `Attach` before `Encode`".to_owned()))?;
+        .ok_or_else(|| invalid("No pixel memory: expected `Attach` before `Call`".to_owned()))?;
     let area = slots
         .slot(slot)
         .ok_or_else(|| invalid(format!("No slot {slot}: there are {}", slots.slots())))?;
@@ -370,7 +367,7 @@ fn name(message: &ToWorker) -> &'static str {
         ToWorker::Describe => "Describe",
         ToWorker::Open { .. } => "Open",
         ToWorker::Attach { .. } => "Attach",
-        ToWorker::Encode { .. } => "Encode",
+        ToWorker::Call { .. } => "Call",
         ToWorker::Cancel => "Cancel",
         ToWorker::Shutdown => "Shutdown",
     }

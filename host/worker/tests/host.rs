@@ -5,7 +5,8 @@ use focus_os::shm::WritableSlots;
 use focus_os::spawn::{ProcessEnd, WorkerCommand, WorkerProcess};
 use focus_os::{FD_MARK, send_with_fd};
 use focus_wire::{
-    FrameError, FromWorker, LoadRequest, ToWorker, WireError, read_frame, write_frame,
+    Area, FrameError, FromWorker, LoadRequest, Method, Reply, ToWorker, WireError, read_frame,
+    write_frame,
 };
 use std::io::Read;
 use std::path::Path;
@@ -105,25 +106,47 @@ impl Host {
         let (pixels, header) = batch(images);
         self.slots.slot_mut(slot)[..pixels.len()].copy_from_slice(&pixels);
         self.calls += 1;
-        self.send(&ToWorker::Encode {
+        self.send(&ToWorker::Call {
             call: self.calls,
-            slot,
+            method: Method::Encode,
             header,
-            bytes: pixels.len() as u64,
+            pixels: Some(Area {
+                slot,
+                bytes: pixels.len() as u64,
+            }),
         });
         self.calls
+    }
+
+    /// Call a method over the leading `bytes` of slot 0, written here.
+    pub fn call(&mut self, method: Method, header: &str, bytes: &[u8]) -> Result<Reply, WireError> {
+        self.slots.slot_mut(0)[..bytes.len()].copy_from_slice(bytes);
+        self.calls += 1;
+        let area = Area {
+            slot: 0,
+            bytes: bytes.len() as u64,
+        };
+        let asked = self.calls;
+        match self.ask(&ToWorker::Call {
+            call: asked,
+            method,
+            header: header.to_owned(),
+            pixels: (!bytes.is_empty()).then_some(area),
+        }) {
+            FromWorker::Answered { call, reply } if call == asked => Ok(reply),
+            FromWorker::Failed { call, error } if call == Some(asked) => Err(error),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Rows, dim and values of one batch, or why not.
     pub fn encode(&mut self, images: &[Vec<u8>]) -> Result<(u32, u32, Vec<f32>), WireError> {
         let asked = self.request(0, images);
         match self.answer() {
-            FromWorker::Encoded {
-                call,
-                rows,
-                dim,
-                values,
-            } if call == asked => Ok((rows, dim, values)),
+            FromWorker::Answered { call, reply } if call == asked => {
+                let matrix = reply.matrix.expect("embeddings");
+                Ok((matrix.rows, matrix.dim, matrix.values))
+            }
             FromWorker::Failed { call, error } if call == Some(asked) => Err(error),
             other => panic!("{other:?}"),
         }

@@ -3,7 +3,7 @@
 use crate::support::{
     BATCH, MARKER, batch, expected, hostile, image, load_request, marked, options,
 };
-use focus_wire::FailureKind;
+use focus_wire::{FailureKind, Matrix, Method, WireError};
 use focus_worker::{HostEvents, InProcess};
 use hostile::DIM;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -28,6 +28,11 @@ impl HostEvents for Events {
     }
 }
 
+fn encode(plugin: &mut InProcess, header: String, pixels: Vec<u8>) -> Result<Matrix, WireError> {
+    let reply = plugin.call(Method::Encode, header, pixels)?;
+    Ok(reply.matrix.expect("embeddings"))
+}
+
 #[test]
 fn it_answers_as_the_worker_does() {
     let events = Arc::new(Events::default());
@@ -46,11 +51,11 @@ fn it_answers_as_the_worker_does() {
     assert!(events.log.lock().expect("free")[0].contains("opened with misdeed `panic`"));
     let images = [image(4), image(5), image(6)];
     let (pixels, header) = batch(&images);
-    let found = plugin.encode(&header, pixels).expect("encodes");
+    let found = encode(&mut plugin, header, pixels).expect("encodes");
     assert_eq!((found.rows as usize, found.dim as usize), (BATCH, DIM));
     assert_eq!(found.values[..3 * DIM], expected(&images));
     let (pixels, header) = batch(&[marked()]);
-    let error = plugin.encode(&header, pixels).expect_err("panics");
+    let error = encode(&mut plugin, header, pixels).expect_err("panics");
     assert_eq!(error.kind, FailureKind::Panic);
     assert!(error.message.contains("misdeed.rs:"), "{error}");
 }
@@ -64,7 +69,7 @@ fn it_can_be_cancelled_and_opened_again() {
         .open(&options(&[("misdeed", "slow")]))
         .expect("opens");
     let (pixels, header) = batch(&[image(1)]);
-    let error = plugin.encode(&header, pixels).expect_err("stops");
+    let error = encode(&mut plugin, header, pixels).expect_err("stops");
     assert_eq!(error.kind, FailureKind::Cancelled);
     drop(plugin);
     assert_eq!(

@@ -4,7 +4,7 @@ use crate::host::Host;
 use crate::support::{BATCH, EDGE, IMAGE, batch, expected, hostile, image, load_request, worker};
 use focus_os::spawn::ProcessEnd;
 use focus_plugin_abi::v1::message::{OpenedModel, PluginDescriptor};
-use focus_wire::{FailureKind, FromWorker, ToWorker};
+use focus_wire::{Area, FailureKind, FromWorker, Method, ToWorker};
 use focus_worker::{EXIT_BAD_SOCKET, EXIT_PROTOCOL};
 use hostile::DIM;
 use std::io::Write;
@@ -39,24 +39,22 @@ fn describe_open_and_pipelined_batches() {
     for round in 0..50 {
         if waiting.len() == 2 {
             let (asked, images): (u64, Vec<Vec<u8>>) = waiting.pop_front().expect("two");
-            let FromWorker::Encoded {
-                call,
-                rows,
-                dim,
-                values,
-            } = host.answer()
-            else {
+            let FromWorker::Answered { call, reply } = host.answer() else {
                 panic!("encodes")
             };
-            assert_eq!((call, rows as usize, dim as usize), (asked, BATCH, DIM));
-            assert_eq!(values[..images.len() * DIM], expected(&images));
+            let found = reply.matrix.expect("embeddings");
+            assert_eq!(
+                (call, found.rows as usize, found.dim as usize),
+                (asked, BATCH, DIM)
+            );
+            assert_eq!(found.values[..images.len() * DIM], expected(&images));
         }
         let images: Vec<_> = (0..=round % BATCH).map(|n| image(round * 10 + n)).collect();
         let asked = host.request((round % 2) as u32, &images);
         waiting.push_back((asked, images));
     }
     for (asked, _) in waiting {
-        assert!(matches!(host.answer(), FromWorker::Encoded { call, .. } if call == asked));
+        assert!(matches!(host.answer(), FromWorker::Answered { call, .. } if call == asked));
     }
     host.send(&ToWorker::Shutdown);
     assert_eq!(host.ends(), ProcessEnd::Exited(0));
@@ -100,11 +98,11 @@ fn batches_that_do_not_fit_are_refused() {
         let FromWorker::Failed {
             call: answered,
             error,
-        } = host.ask(&ToWorker::Encode {
+        } = host.ask(&ToWorker::Call {
             call,
-            slot,
+            method: Method::Encode,
             header,
-            bytes,
+            pixels: Some(Area { slot, bytes }),
         })
         else {
             panic!("{word}")
@@ -117,15 +115,8 @@ fn batches_that_do_not_fit_are_refused() {
     }
     // A batch of another size than the model's is the plugin's to accept: this one does.
     let header = request(edge, 1, 1);
-    assert!(matches!(
-        host.ask(&ToWorker::Encode {
-            call: 1,
-            slot: 0,
-            header,
-            bytes: IMAGE as u64
-        }),
-        FromWorker::Encoded { rows: 1, .. }
-    ));
+    let reply = host.call(Method::Encode, &header, &pixels[..IMAGE]);
+    assert_eq!(reply.expect("encodes").matrix.expect("rows").rows, 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::support::{cargo_build, load_request};
 use focus_plugin_abi::v1::message::{OpenedModel, PluginDescriptor};
-use focus_wire::{FromWorker, ToWorker};
+use focus_wire::{FromWorker, Method, ToWorker};
 use focus_worker::Sidecar;
 use focus_worker::sidecar::Manifest;
 use std::path::Path;
@@ -50,22 +50,13 @@ fn the_template_builds_alone_and_runs() {
     assert_eq!(opened.embedding_dim, 24);
 
     host.attach();
-    let header = r#"{"width":8,"height":8,"rows":4,"used":2}"#.to_owned();
-    host.slots.slot_mut(0)[..8 * 8 * 3].fill(255);
-    let FromWorker::Encoded {
-        rows: 4,
-        dim: 24,
-        values,
-        ..
-    } = host.ask(&ToWorker::Encode {
-        call: 1,
-        slot: 0,
-        header,
-        bytes: 4 * 8 * 8 * 3,
-    })
-    else {
-        panic!("encodes")
-    };
+    let header = r#"{"width":8,"height":8,"rows":4,"used":2}"#;
+    let mut pixels = vec![255; 8 * 8 * 3];
+    pixels.resize(4 * 8 * 8 * 3, 0);
+    let reply = host.call(Method::Encode, header, &pixels).expect("encodes");
+    let found = reply.matrix.expect("embeddings");
+    assert_eq!((found.rows, found.dim), (4, 24));
+    let values = found.values;
     assert_eq!(values[..6], [1.0, 1.0, 1.0, 0.0, 0.0, 0.0], "a white image");
     assert!(
         values[24..48].iter().all(|value| *value == 0.0),

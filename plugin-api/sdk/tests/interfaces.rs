@@ -79,7 +79,7 @@ impl Generator for All {
                     .skip(usize::from(prompt == "!scores"))
                     .map(|_| VariantScore {
                         token: Some(1),
-                        logprob: Some(-1.0),
+                        logprob: Some(if prompt == "!nan" { f64::NAN } else { -1.0 }),
                     })
                     .collect(),
                 prompt_tokens: Vec::new(),
@@ -268,6 +268,27 @@ fn a_model_that_loses_count_is_told() {
         assert_eq!(error.kind(), ErrorKind::INTERNAL);
         assert!(error.message().contains(word), "{error}");
     }
+}
+
+#[test]
+fn a_number_that_is_none_fails_its_group_alone() {
+    let reply = call(
+        Interface::GENERATOR,
+        "generate",
+        &request("!nan"),
+        vec![pictures()],
+    );
+    let reply: GenerateReply =
+        serde_json::from_str(reply.expect("answers").header()).expect("JSON");
+    let error = reply.groups[0].error.as_ref().expect("failed");
+    assert_eq!(error.kind, ErrorKind::INTERNAL.0);
+    assert!(
+        error.message.ends_with("not finite: NaN"),
+        "{}",
+        error.message
+    );
+    assert!(reply.groups[0].answers.is_empty());
+    assert_eq!(reply.groups[1].answers[0].scores[0].logprob, Some(-1.0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The misdeeds. Must not know the model.
 
-use focus_plugin_sdk::{Error, ErrorKind, Host, Level};
+use focus_plugin_sdk::{Error, ErrorKind, GeneratedAnswer, Host, Level};
 use std::time::{Duration, Instant};
 
 /// What to do wrong.
@@ -54,6 +54,16 @@ pub enum Misdeed {
     OpenSocket(String),
     /// `fork`: leave a child that holds every descriptor for `amount` seconds (default 60).
     Fork(u64),
+    /// `positive`: the log probability 0.5 (generator).
+    Positive,
+    /// `huge_text`: a text of `amount` MiB (default 2) in the offending group (generator).
+    HugeText(u64),
+    /// `lying_rows`: a text too many in the token list (texts).
+    LyingRows,
+    /// `fickle_adapter`: another digest in each process (adapters).
+    FickleAdapter,
+    /// `read_variable`: whether the environment has the variable `path`; the log says so.
+    ReadVariable(String),
     /// `error`: report an error of kind `image`, as a good plugin would.
     Error,
     /// `unknown_error`: report an error of a kind that nobody knows.
@@ -110,6 +120,11 @@ impl Misdeed {
             "write_file" => Self::WriteFile(target("path")?),
             "open_socket" => Self::OpenSocket(target("address")?),
             "fork" => Self::Fork(amount(60)?),
+            "positive" => Self::Positive,
+            "huge_text" => Self::HugeText(amount(2)?),
+            "lying_rows" => Self::LyingRows,
+            "fickle_adapter" => Self::FickleAdapter,
+            "read_variable" => Self::ReadVariable(target("path")?),
             "error" => Self::Error,
             "unknown_error" => Self::UnknownError,
             other => return Err(Error::invalid_request(format!("Unknown misdeed `{other}`"))),
@@ -126,7 +141,7 @@ impl Misdeed {
         }
     }
 
-    /// What happens in a call: `row` is the image that set it off, `values` the true embeddings, `used` rows of them.
+    /// What happens in an encode call: `row` is the image that set it off, `values` the true embeddings, `used` rows of them.
     /// Returns the row length to claim.
     pub(crate) fn during_encode(
         &self,
@@ -136,16 +151,8 @@ impl Misdeed {
         values: &mut Vec<f32>,
     ) -> Result<usize, Error> {
         let dim = crate::DIM;
+        self.act(host, row)?;
         match self {
-            Self::None | Self::PanicInOpen | Self::PanicInDrop | Self::HangInOpen => {}
-            Self::Panic => panic!("asked to panic by image {row}"),
-            Self::DoublePanic => double_panic(),
-            Self::Segfault => segfault(),
-            Self::StackOverflow => host.log(Level::Trace, overflow(1)),
-            Self::Abort => std::process::abort(),
-            Self::Exit => std::process::exit(0),
-            Self::Hang => hang(),
-            Self::Slow(seconds) => slow(host, *seconds)?,
             Self::ShortRows => values.truncate((used - 1) * dim),
             Self::ExtraRows => values.resize((used + 100) * dim, 0.5),
             Self::WrongDim => {
@@ -154,6 +161,44 @@ impl Misdeed {
             }
             Self::Nan => values[row * dim + 2] = f32::NAN,
             Self::Infinity => values[row * dim + 5] = f32::NEG_INFINITY,
+            _ => {}
+        }
+        Ok(dim)
+    }
+
+    /// What happens to the true answers of the group that set it off.
+    pub(crate) fn during_generate(&self, answers: &mut Vec<GeneratedAnswer>) {
+        let score = |answers: &mut Vec<GeneratedAnswer>, found: f64| {
+            if let Some(score) = answers.last_mut().and_then(|last| last.scores.first_mut()) {
+                score.logprob = Some(found);
+            }
+        };
+        match self {
+            Self::ShortRows => drop(answers.pop()),
+            Self::ExtraRows => answers.extend(answers.last().cloned()),
+            Self::Nan => score(answers, f64::NAN),
+            Self::Infinity => score(answers, f64::NEG_INFINITY),
+            Self::Positive => score(answers, 0.5),
+            Self::HugeText(mib) => {
+                if let Some(last) = answers.last_mut() {
+                    last.text = "x".repeat(*mib as usize * (1 << 20));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Misdeeds that need no result to spoil; `which`: the number of the image, text or group that set them off.
+    pub(crate) fn act(&self, host: &Host, which: usize) -> Result<(), Error> {
+        match self {
+            Self::Panic => panic!("asked to panic by image {which}"),
+            Self::DoublePanic => double_panic(),
+            Self::Segfault => segfault(),
+            Self::StackOverflow => host.log(Level::Trace, overflow(1)),
+            Self::Abort => std::process::abort(),
+            Self::Exit => std::process::exit(0),
+            Self::Hang => hang(),
+            Self::Slow(seconds) => slow(host, *seconds)?,
             Self::Leak(mib) => leak(*mib),
             Self::StdoutSpam(mib) => spam(&mut std::io::stdout().lock(), *mib, b'\n'),
             Self::StderrSpam(mib) => spam(&mut std::io::stderr().lock(), *mib, b' '),
@@ -170,16 +215,22 @@ impl Misdeed {
                 "open_socket",
                 std::net::TcpStream::connect(address).map(drop),
             ),
+            Self::ReadVariable(name) => {
+                // Never the value: it may be a secret.
+                let found = std::env::var_os(name).map_or("absent", |_| "there");
+                host.warn(format!("read_variable: {name} {found}"));
+            }
             Self::Fork(seconds) => fork(host, *seconds),
             Self::Error => {
-                return Err(Error::image(format!("Asked to refuse image {row}"))
+                return Err(Error::image(format!("Asked to refuse image {which}"))
                     .with_hint("Ask for another misdeed"));
             }
             Self::UnknownError => {
                 return Err(Error::new(ErrorKind(4711), "An error of a kind to come"));
             }
+            _ => {}
         }
-        Ok(dim)
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
-//! The model: honest but for its misdeed. Must not know how a misdeed is done.
+//! The encoder of images and texts: honest but for its misdeed. Must not know how a misdeed is done, nor the generator.
 
 use crate::misdeed::{Misdeed, When};
 use focus_plugin_sdk::{
-    Embeddings, Error, Family, Geometry, Group, Host, ImageBatch, ImageEncoder, InterfaceName,
-    Model, ModelDescriptor, OpenOptions, OpenedModel, PixelMode, PreprocessingCard, ResizeFilter,
-    deny_unknown_settings, opened,
+    DualEncoder, Embeddings, Error, Family, Geometry, Group, Host, ImageBatch, ImageEncoder,
+    InterfaceName, Model, ModelDescriptor, OpenOptions, OpenedModel, PixelMode, PreprocessingCard,
+    ResizeFilter, TextEmbeddings, deny_unknown_settings, opened,
 };
 
 /// Values in an embedding.
@@ -47,10 +47,20 @@ pub fn embedding(rgb: &[u8]) -> [f32; DIM] {
     ]
 }
 
+/// The true embedding of a text: [`embedding`] of its bytes.
+pub fn text_embedding(text: &str) -> [f32; DIM] {
+    embedding(text.as_bytes())
+}
+
 struct Hostile {
     opened: OpenedModel,
-    misdeed: Misdeed,
-    marker: Option<[u8; 3]>,
+    intent: Intent,
+}
+
+/// What was asked for at opening.
+pub(crate) struct Intent {
+    pub(crate) misdeed: Misdeed,
+    pub(crate) marker: Option<[u8; 3]>,
 }
 
 impl Model for Hostile {
@@ -61,38 +71,68 @@ impl Model for Hostile {
     fn image_encoder(&mut self) -> Option<&mut dyn ImageEncoder> {
         Some(self)
     }
+
+    fn dual_encoder(&mut self) -> Option<&mut dyn DualEncoder> {
+        Some(self)
+    }
 }
 
 impl ImageEncoder for Hostile {
     fn encode(&mut self, images: &ImageBatch<'_>, host: &Host) -> Result<Embeddings, Error> {
         let mut values: Vec<f32> = images.iter().flat_map(embedding).collect();
-        let hit = match self.marker {
+        let Intent { misdeed, marker } = &self.intent;
+        let hit = match *marker {
             None => Some(0),
             Some(colour) => images.iter().position(|rgb| rgb[..3] == colour),
         };
         let Some(row) = hit else {
             return Embeddings::new(DIM, values);
         };
-        let dim = self
-            .misdeed
-            .during_encode(host, row, images.used(), &mut values)?;
+        let dim = misdeed.during_encode(host, row, images.used(), &mut values)?;
         Embeddings::new(dim, values)
     }
 }
 
-impl Drop for Hostile {
+impl DualEncoder for Hostile {
+    fn encode_texts(&mut self, texts: &[String], host: &Host) -> Result<TextEmbeddings, Error> {
+        let mut values: Vec<f32> = texts.iter().flat_map(|text| text_embedding(text)).collect();
+        let mut tokens: Vec<Vec<u32>> = texts
+            .iter()
+            .map(|text| text.bytes().map(u32::from).collect())
+            .collect();
+        let Intent { misdeed, marker } = &self.intent;
+        let hit = match marker {
+            None => Some(0),
+            Some(_) => texts.iter().position(|text| text.contains('!')),
+        };
+        let mut dim = DIM;
+        if let Some(row) = hit {
+            dim = misdeed.during_encode(host, row, texts.len(), &mut values)?;
+            if *misdeed == Misdeed::LyingRows {
+                tokens.push(Vec::new());
+            }
+        }
+        Ok(TextEmbeddings {
+            rows: Embeddings::new(dim, values)?,
+            tokens,
+            truncated: vec![false; texts.len()],
+        })
+    }
+}
+
+impl Drop for Intent {
     fn drop(&mut self) {
         self.misdeed.at(When::Drop);
     }
 }
 
-fn card() -> ModelDescriptor {
+pub(crate) fn card() -> ModelDescriptor {
     ModelDescriptor {
         id: "hostile".into(),
         title: "Mean colours, and a misdeed on request".into(),
-        family: Family::Vm,
+        family: Family::Vlm,
         group: Group::Baseline,
-        interfaces: vec![InterfaceName::ImageEncoder],
+        interfaces: vec![InterfaceName::ImageEncoder, InterfaceName::DualEncoder],
         preprocessing: PreprocessingCard {
             mode: PixelMode::Resized,
             width: EDGE,
@@ -115,17 +155,22 @@ fn card() -> ModelDescriptor {
     }
 }
 
-fn open(options: &OpenOptions, host: &Host) -> Result<Box<dyn Model>, Error> {
-    deny_unknown_settings(options, SETTINGS)?;
-    let setting = |name: &str| options.settings.get(name).map(String::as_str);
-    let number = |name: &str, default: u32| match setting(name) {
+/// A whole number above 0.
+pub(crate) fn number(options: &OpenOptions, name: &str, default: u32) -> Result<u32, Error> {
+    match options.settings.get(name) {
         None => Ok(default),
         Some(text) => text.parse().ok().filter(|&n| n > 0).ok_or_else(|| {
             Error::invalid_request(format!(
                 "Setting `{name}` must be a whole number above 0, found `{text}`"
             ))
         }),
-    };
+    }
+}
+
+/// Read the settings, and do what is to be done while opening.
+pub(crate) fn intent(options: &OpenOptions, host: &Host) -> Result<Intent, Error> {
+    deny_unknown_settings(options, SETTINGS)?;
+    let setting = |name: &str| options.settings.get(name).map(String::as_str);
     let marker = setting("marker")
         .map(|text| {
             let value = (text.len() == 6)
@@ -147,15 +192,16 @@ fn open(options: &OpenOptions, host: &Host) -> Result<Box<dyn Model>, Error> {
         setting("misdeed").unwrap_or("none")
     ));
     misdeed.at(When::Open);
+    Ok(Intent { misdeed, marker })
+}
+
+fn open(options: &OpenOptions, host: &Host) -> Result<Box<dyn Model>, Error> {
+    let intent = intent(options, host)?;
     let mut opened = opened(&card(), options);
-    opened.batch_size = number("batch", BATCH)?;
-    let edge = number("edge", EDGE)?;
+    opened.batch_size = number(options, "batch", BATCH)?;
+    let edge = number(options, "edge", EDGE)?;
     (opened.preprocessing.width, opened.preprocessing.height) = (edge, edge);
-    Ok(Box::new(Hostile {
-        opened,
-        misdeed,
-        marker,
-    }))
+    Ok(Box::new(Hostile { opened, intent }))
 }
 
 focus_plugin_sdk::register_model! { describe: card, open: open }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::describe::describe_with;
 use crate::peer::{Birth, Deed, Peer, Seen, batches, embedding, image, options};
+use crate::{Answer, ImageEncoder, PixelBatch};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -75,7 +75,7 @@ impl ImageEncoder for FakeEncoder {
     ) -> Result<(), ModelError> {
         let plan = Plan::new(&self.opened).map_err(super::refused)?;
         for batch in batches {
-            plan.admit(&self.opened.model, &batch)?;
+            plan.admit(&self.opened.model, &batch.images)?;
             if self.break_after.is_some_and(|after| self.batches >= after) {
                 return Err(broken());
             }

@@ -1,12 +1,13 @@
 //! A generator without a plugin: yes and no from colours, failures by sample. Must not know of embeddings.
 
 use super::{broken, refused, scripted};
+use crate::check::{not_attached, taken};
 use crate::{Ask, AskedGroup, Generator, GroupAnswer, ModelError, SinkError};
 use focus_plugin_abi::v1::message::{
     AttachReply, AttachRequest, Finish, GeneratedAnswer, OpenedModel, StopRule, Timings,
     VariantScore,
 };
-use focus_wire::{FailureKind, WireError};
+use focus_wire::FailureKind;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -250,7 +251,7 @@ impl Generator for FakeGenerator {
         if let Some(name) = &ask.adapter
             && !self.adapters.contains_key(name)
         {
-            return Err(refused(no_adapter(name)));
+            return Err(refused(not_attached(name)));
         }
         for batch in batches {
             if batch.len() > self.opened.batch_size as usize {
@@ -290,11 +291,7 @@ impl Generator for FakeGenerator {
     /// The digest is made of the folder's last part.
     fn attach(&mut self, request: &AttachRequest) -> Result<AttachReply, ModelError> {
         if self.adapters.contains_key(&request.name) {
-            return Err(refused(WireError {
-                kind: FailureKind::InvalidRequest,
-                message: format!("Adapter `{}` is attached already", request.name),
-                hint: None,
-            }));
+            return Err(refused(taken(&request.name)));
         }
         self.adapters
             .insert(request.name.clone(), request.folder.clone());
@@ -315,16 +312,8 @@ impl Generator for FakeGenerator {
     fn detach(&mut self, name: &str) -> Result<(), ModelError> {
         match self.adapters.remove(name) {
             Some(_) => Ok(()),
-            None => Err(refused(no_adapter(name))),
+            None => Err(refused(not_attached(name))),
         }
-    }
-}
-
-fn no_adapter(name: &str) -> WireError {
-    WireError {
-        kind: FailureKind::InvalidRequest,
-        message: format!("No adapter `{name}` is attached"),
-        hint: None,
     }
 }
 

@@ -2,8 +2,11 @@
 //!
 //! `cargo test` builds neither the worker program nor a sibling's dylib, so the support module builds both.
 
+mod adapters;
 mod death;
+mod generate;
 mod honest;
 mod misdeed;
 mod sandbox;
 mod support;
+mod texts;

@@ -111,6 +111,14 @@ pub fn open_options(settings: &[(&str, &str)]) -> OpenOptions {
     }
 }
 
+/// Open options of the hostile generator with these settings.
+pub fn generator_options(settings: &[(&str, &str)]) -> OpenOptions {
+    OpenOptions {
+        model: "hostile-generator".into(),
+        ..open_options(settings)
+    }
+}
+
 /// Client options: the misdeed happens on image `BAD` alone.
 pub fn misdeed(name: &str, more: &[(&str, &str)]) -> ClientOptions {
     let mut settings = vec![("misdeed", name), ("marker", "fffefd")];

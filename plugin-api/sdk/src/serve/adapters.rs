@@ -18,6 +18,13 @@ pub(super) fn attach(
             request.name, reply.name
         )));
     }
+    let mut numbers = reply.scales.iter().chain([&reply.probe_change]);
+    if let Some(found) = numbers.find(|value| !value.is_finite()) {
+        return Err(Error::internal(format!(
+            "Model attached `{}` with a scale or change that is not finite: {found}",
+            reply.name
+        )));
+    }
     say(&reply)
 }
 

@@ -1,7 +1,10 @@
 //! `generator.generate`. Must not know of adapters.
 
 use super::{say, take};
-use crate::{Error, GenerateBatch, GenerateReply, GenerateRequest, Generator, Host};
+use crate::{
+    Error, ErrorKind, GenerateBatch, GenerateReply, GenerateRequest, Generator, GroupError,
+    GroupReply, Host, Timings,
+};
 use arrow_array::{Array as _, BinaryArray};
 use focus_plugin_abi::v1::Message;
 
@@ -22,9 +25,39 @@ pub(super) fn generate(
     };
     let bytes: Vec<&[u8]> = binary.iter().flatten().collect();
     let batch = GenerateBatch::new(&request, &bytes)?;
-    let reply = generator.generate(&batch, host)?;
+    let mut reply = generator.generate(&batch, host)?;
     check(&request, &reply)?;
+    for group in &mut reply.groups {
+        deny_nan(group);
+    }
     say(&reply)
+}
+
+/// JSON would turn a number that is not finite into a missing one. A log probability like that fails its group; times are no
+/// results, and count as 0.
+fn deny_nan(group: &mut GroupReply) {
+    let Timings {
+        vision,
+        prefill,
+        decode,
+    } = &mut group.timings;
+    for time in [vision, prefill, decode] {
+        if !time.is_finite() {
+            *time = 0.0;
+        }
+    }
+    let scores = group.answers.iter().flat_map(|answer| &answer.scores);
+    let found = scores
+        .filter_map(|score| score.logprob)
+        .find(|value| !value.is_finite());
+    if let Some(found) = found {
+        group.answers.clear();
+        group.error = Some(GroupError {
+            kind: ErrorKind::INTERNAL.0,
+            message: format!("Model gave a log probability that is not finite: {found}"),
+            hint: Some("Take the logarithm of the softmax at once, in f32 or wider".into()),
+        });
+    }
 }
 
 /// A model that loses count is told here, where its author looks first. Values are for the host to judge.

@@ -14,9 +14,8 @@ pub(super) fn encode(
 ) -> Result<Message, Error> {
     let (request, [pixels]): (EncodeRequest, _) = take("encode", message)?;
     let pixels = pixels.import()?;
-    let size = u64::from(request.width)
-        * u64::from(request.height)
-        * u64::from(request.pixels.pixel_bytes());
+    let size = (u64::from(request.width) * u64::from(request.height))
+        .saturating_mul(request.pixels.pixel_bytes().into());
     let wanted = i32::try_from(size).map(DataType::FixedSizeBinary);
     let binary = pixels
         .as_any()

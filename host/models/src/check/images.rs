@@ -1,16 +1,10 @@
-//! Holding a plugin to the contract: what it opened must be something the host can feed, and a reply must have the shape asked for.
-//!
-//! Knows nothing of processes.
+//! Batches of images: what was opened must be something the host can feed, and a reply must have the shape asked for. Knows no texts.
 
+use super::{MAX_BATCH, MAX_SIDE};
 use crate::error::wire_error;
-use crate::{ModelError, PixelBatch};
+use crate::{ModelError, PreparedImage};
 use focus_plugin_abi::v1::message::{EncodeRequest, OpenedModel, PixelMode, PixelType};
-use focus_wire::{FailureKind, MAX_FRAME, WireError};
-
-/// Largest batch a model may ask for.
-const MAX_BATCH: u32 = 4096;
-/// Largest side of a prepared image, pixels.
-const MAX_SIDE: u32 = 16384;
+use focus_wire::{FailureKind, MAX_FRAME, Matrix, Reply, WireError};
 
 /// The shape of every call to one open model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,20 +94,19 @@ impl Plan {
     }
 
     /// The caller's batch must fit.
-    pub(crate) fn admit(&self, model: &str, batch: &PixelBatch) -> Result<(), ModelError> {
+    pub(crate) fn admit(&self, model: &str, images: &[PreparedImage]) -> Result<(), ModelError> {
         let bad = |expected: String, found: String| ModelError::BadBatch {
             model: model.to_owned(),
             expected,
             found,
         };
-        if batch.images.len() > self.batch_size as usize {
+        if images.len() > self.batch_size as usize {
             return Err(bad(
                 format!("at most {} images", self.batch_size),
-                format!("{} images", batch.images.len()),
+                format!("{} images", images.len()),
             ));
         }
-        match batch
-            .images
+        match images
             .iter()
             .find(|image| image.pixels.len() != self.image_bytes)
         {
@@ -147,8 +140,11 @@ impl Plan {
     }
 
     /// The reply as a whole: as many rows and values as asked for.
-    pub(crate) fn check(&self, rows: u32, dim: u32, values: &[f32]) -> Result<(), WireError> {
+    pub(crate) fn check(&self, reply: Reply) -> Result<Vec<f32>, WireError> {
         let bad = |what: String| Err(wire_error(FailureKind::BadReply, what));
+        let Some(Matrix { rows, dim, values }) = reply.matrix else {
+            return bad("Reply has no embeddings".to_owned());
+        };
         if rows != self.batch_size {
             return bad(format!(
                 "Reply has the wrong number of rows: expected {}, found {rows}",
@@ -168,7 +164,7 @@ impl Plan {
                 values.len()
             ));
         }
-        Ok(())
+        Ok(values)
     }
 
     /// The rows asked for out of a checked reply, each if all of it is finite. The copies of the first image that fill the gaps
@@ -214,8 +210,14 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PreparedImage;
     use crate::fake::opened;
+
+    fn reply(rows: u32, dim: u32, values: Vec<f32>) -> Reply {
+        Reply {
+            header: String::new(),
+            matrix: Some(Matrix { rows, dim, values }),
+        }
+    }
 
     #[test]
     fn shapes_that_cannot_be_fed_are_refused() {
@@ -259,7 +261,7 @@ mod tests {
     fn replies_of_another_shape_are_refused_with_expected_and_found() {
         let plan = Plan::new(&opened(2, 3, 1, 1)).expect("fits");
         let message = |rows, dim, len| {
-            plan.check(rows, dim, &vec![0.0; len])
+            plan.check(reply(rows, dim, vec![0.0; len]))
                 .expect_err("refused")
                 .message
         };
@@ -275,7 +277,7 @@ mod tests {
             message(2, 3, 5),
             "Reply has the wrong length: expected 6 values, found 5"
         );
-        assert_eq!(plan.check(2, 3, &[0.0; 6]), Ok(()));
+        assert_eq!(plan.check(reply(2, 3, vec![0.5; 6])), Ok(vec![0.5; 6]));
         let values = [1.0, 2.0, 3.0, 4.0, f32::INFINITY, 6.0];
         assert_eq!(plan.row(&values, 0), Ok(vec![1.0, 2.0, 3.0]));
         assert_eq!(
@@ -320,34 +322,14 @@ mod tests {
             sample: 7,
             pixels: vec![0; bytes].into(),
         };
-        assert!(
-            plan.admit(
-                "m",
-                &PixelBatch {
-                    images: vec![image(3)]
-                }
-            )
-            .is_ok()
-        );
-        let error = plan
-            .admit(
-                "m",
-                &PixelBatch {
-                    images: vec![image(4)],
-                },
-            )
-            .expect_err("refused");
+        assert!(plan.admit("m", &vec![image(3)]).is_ok());
+        let error = plan.admit("m", &vec![image(4)]).expect_err("refused");
         assert_eq!(
             error.to_string(),
             "Batch does not fit the model `m`: expected 3 bytes an image (1 x 1 x 3), found 4 bytes for sample 7"
         );
         let error = plan
-            .admit(
-                "m",
-                &PixelBatch {
-                    images: vec![image(3), image(3)],
-                },
-            )
+            .admit("m", &vec![image(3), image(3)])
             .expect_err("refused");
         assert_eq!(
             error.to_string(),

@@ -1,4 +1,4 @@
-//! From a failed call to the images that fail. Works over any way of calling a model; knows no processes.
+//! From a failed encode call to the images that fail. Knows no generators.
 //!
 //! Every call keeps the batch plan: an image stays in its row. An image is blamed only after it has failed **alone, in a
 //! repeated call**: what fails once and then passes was not the image's doing. Embeddings that are not finite name their rows

@@ -1,30 +1,30 @@
-//! An image encoder in the host's own process, for debuggers and profilers (`--in-process`). Same answers, same batch plan, same
+//! A model in the host's own process, for debuggers and profilers (`--in-process`). Same answers, same batch plan, same
 //! bisecting of typed errors; no protection: a crash, a hang or a leak of the plugin is the host's.
 //!
 //! A model that panicked is not trusted again: it is opened anew, as a worker would be started anew.
 //!
 //! Must not know of sockets or processes.
 
-use crate::bisect::{Called, Caller, settle};
-use crate::check::Plan;
+mod generate;
+mod images;
+
+use crate::check::{Plans, attach_header, attached};
 use crate::error::wire_error;
 use crate::logs::{LogTail, Origin};
-use crate::{
-    Answer, DescribedPlugin, ImageEncoder, ModelError, PixelBatch, PreparedImage, SinkError,
-    WorkerOptions,
-};
-use focus_plugin_abi::v1::message::{OpenOptions, OpenedModel};
-use focus_wire::{FailureKind, LoadRequest, WireError};
+use crate::{DescribedPlugin, ModelError, WorkerOptions};
+use focus_plugin_abi::v1::message::{AttachReply, AttachRequest, OpenOptions, OpenedModel};
+use focus_wire::{FailureKind, LoadRequest, Method, Reply, WireError};
 use focus_worker::{HostEvents, InProcess};
 use std::sync::Arc;
 
-/// A model opened in this process. Not `Send`: the plugin stays on the thread that loaded it.
+/// A model opened in this process: image encoder, dual encoder and generator, as far as it is that. Not `Send`: the plugin stays on the thread that loaded it.
 #[derive(Debug)]
 pub struct InProcessEncoder {
     plugin: String,
     inner: InProcess,
     opened: OpenedModel,
-    plan: Plan,
+    plans: Plans,
+    adapters: Vec<(AttachRequest, AttachReply)>,
     proven: bool,
     json: String,
     panic: Option<WireError>,
@@ -99,13 +99,14 @@ impl InProcessEncoder {
         let opened = inner
             .open(&json)
             .and_then(|json| parse::<OpenedModel>(&json));
-        let ready = opened.and_then(|opened| Plan::new(&opened).map(|plan| (opened, plan)));
+        let ready = opened.and_then(|opened| Plans::new(&opened, 1).map(|plans| (opened, plans)));
         match ready {
-            Ok((opened, plan)) => Ok(Self {
+            Ok((opened, plans)) => Ok(Self {
                 plugin,
                 inner,
                 opened,
-                plan,
+                plans,
+                adapters: Vec::new(),
                 proven: false,
                 json,
                 panic: None,
@@ -115,12 +116,17 @@ impl InProcessEncoder {
         }
     }
 
+    /// What was opened.
+    pub fn opened(&self) -> &OpenedModel {
+        &self.opened
+    }
+
     /// Contract version the plugin speaks, and what there is of a sandbox (nothing), in words for the run record.
     pub fn record(&self) -> (u32, Vec<String>) {
         (self.inner.contract(), self.inner.sandbox().to_vec())
     }
 
-    /// Open the model again if it panicked.
+    /// Open the model again if it panicked, with the adapters it had.
     fn revive(&mut self) -> Result<(), ModelError> {
         let Some(last) = self.panic.take() else {
             return Ok(());
@@ -136,84 +142,41 @@ impl InProcessEncoder {
         self.reopened += 1;
         let opened = self.inner.open(&self.json);
         match opened.and_then(|json| parse::<OpenedModel>(&json)) {
-            Ok(opened) if opened == self.opened => Ok(()),
-            Ok(opened) => Err(ModelError::changed(plugin, &self.opened, &opened)),
-            Err(error) => Err(ModelError::Plugin { plugin, error }),
+            Ok(opened) if opened == self.opened => {}
+            Ok(opened) => return Err(ModelError::changed(plugin, &self.opened, &opened)),
+            Err(error) => return Err(self.error(error)),
+        }
+        for (request, expected) in &self.adapters {
+            let header = attach_header(request);
+            let reply = self.inner.call(Method::AttachAdapter, header, Vec::new());
+            let found = reply
+                .and_then(|reply| attached(request, &reply))
+                .map_err(|error| self.error(error))?;
+            ModelError::same_adapter(&plugin, expected, &found)?;
+        }
+        Ok(())
+    }
+
+    fn error(&self, error: WireError) -> ModelError {
+        ModelError::Plugin {
+            plugin: self.plugin.clone(),
+            error,
         }
     }
 
-    fn encode(&mut self, rows: &[(usize, &PreparedImage)]) -> Called {
-        let called = self.try_encode(rows);
+    /// Call a method of the model, which has been revived.
+    fn call(
+        &mut self,
+        method: Method,
+        header: String,
+        pixels: Vec<u8>,
+    ) -> Result<Reply, WireError> {
+        let called = self.inner.call(method, header, pixels);
         if let Err(error) = &called
             && error.kind == FailureKind::Panic
         {
             self.panic = Some(error.clone());
         }
         called
-    }
-
-    fn try_encode(&mut self, rows: &[(usize, &PreparedImage)]) -> Called {
-        let mut pixels = vec![0; self.plan.batch_bytes() as usize];
-        let laid: Vec<(usize, &[u8])> = rows
-            .iter()
-            .map(|(row, image)| (*row, &*image.pixels))
-            .collect();
-        self.plan.lay(&mut pixels, &laid);
-        let header = self.plan.header(rows.last().map_or(0, |(row, _)| row + 1));
-        let reply = self.inner.encode(&header, pixels)?;
-        self.plan.check(reply.rows, reply.dim, &reply.values)?;
-        self.proven = true;
-        Ok(self
-            .plan
-            .rows(&reply.values, rows.iter().map(|(row, _)| *row)))
-    }
-}
-
-impl Caller for InProcessEncoder {
-    fn call(&mut self, rows: &[(usize, &PreparedImage)]) -> Result<Called, ModelError> {
-        self.revive()?;
-        Ok(self.encode(rows))
-    }
-
-    fn proven(&self) -> bool {
-        self.proven
-    }
-
-    fn plugin(&self) -> &str {
-        &self.plugin
-    }
-}
-
-impl ImageEncoder for InProcessEncoder {
-    fn opened(&self) -> &OpenedModel {
-        &self.opened
-    }
-
-    fn encode_all(
-        &mut self,
-        batches: &mut dyn Iterator<Item = PixelBatch>,
-        sink: &mut dyn FnMut(Vec<Answer>) -> Result<(), SinkError>,
-    ) -> Result<(), ModelError> {
-        for batch in batches {
-            self.plan.admit(&self.opened.model, &batch)?;
-            let images = &batch.images;
-            let results = if images.is_empty() {
-                Vec::new()
-            } else {
-                let rows: Vec<_> = images.iter().enumerate().collect();
-                let outcome = self.call(&rows)?;
-                settle(self, images, outcome)?
-            };
-            let answers = images
-                .iter()
-                .zip(results)
-                .map(|(image, result)| Answer {
-                    sample: image.sample,
-                    result,
-                })
-                .collect();
-            sink(answers).map_err(ModelError::Sink)?;
-        }
-        Ok(())
     }
 }
