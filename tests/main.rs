@@ -4,6 +4,7 @@
 
 mod cli;
 mod curation;
+mod dual;
 mod failures;
 mod idrid;
 mod layering;

@@ -42,6 +42,8 @@ pub struct EvalConfig {
     pub device: String,
     /// Number type for the model; `None`: the card's first.
     pub dtype: Option<String>,
+    /// Rows of one call of the model; `None`: the model chooses.
+    pub batch_size: Option<u32>,
     /// Share of a cell's test images that may fail before the cell counts as failed.
     pub error_budget: f64,
     /// What a generative model is asked.

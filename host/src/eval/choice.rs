@@ -3,10 +3,11 @@
 use super::dataset::Dataset;
 use super::features::Wanted;
 use super::method::{self, How, Method};
-use super::model::Chosen;
+use super::model::{Chosen, OpenModel};
 use super::prompting::PROMPTING;
 use super::{Advised, EvalError};
 use crate::task;
+use focus_plugin_abi::v1::message::InterfaceName;
 use std::collections::BTreeMap;
 
 /// Names that exist nowhere are refused before any work.
@@ -107,16 +108,46 @@ pub fn choose_methods(
     Ok(chosen)
 }
 
-/// Training and test images with a known label, in either track, in some wanted task, in record order.
+/// The methods that the model as opened allows: a dual encoder may have been opened without its text side.
+pub fn allowed(
+    asked: &[String],
+    methods: Vec<&'static Method>,
+    model: &OpenModel,
+) -> Result<Vec<&'static Method>, EvalError> {
+    let refused = |method: &Method| {
+        method.needs == InterfaceName::DualEncoder && !model.offers_texts()
+    };
+    let name = &model.opened().model;
+    if let Some(method) = methods
+        .iter()
+        .find(|method| refused(method) && asked.iter().any(|id| method.id == id))
+    {
+        let message = format!(
+            "Model `{name}` was opened without its text side, which `{}` needs",
+            method.id
+        );
+        let hint = "Drop the setting that leaves it out, or the method";
+        return Err(EvalError::Request(Advised::new(message, hint)));
+    }
+    Ok(methods.into_iter().filter(|m| !refused(m)).collect())
+}
+
+/// Test images, and training images where a method fits, with a known label, in either track, in some wanted task, in record order.
 pub fn choose_samples(
     dataset: &Dataset,
     tasks: &[String],
+    methods: &[&Method],
     limit: usize,
 ) -> Result<Vec<Wanted>, EvalError> {
+    let splits: &[&str] = if methods.iter().any(|method| method.fits) {
+        &["train", "test"]
+    } else {
+        &["test"]
+    };
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wanted = Vec::new();
     for (sample, record) in dataset.records.rows.iter().enumerate() {
-        let Some(split @ ("train" | "test")) = record.split.as_deref() else {
+        let Some(split) = record.split.as_deref().filter(|s| splits.contains(s)) else {
             continue;
         };
         let known = tasks
@@ -131,7 +162,7 @@ pub fn choose_samples(
             });
         }
     }
-    for split in ["train", "test"] {
+    for split in splits {
         if taken.get(split).is_none_or(|count| *count == 0) {
             let message = format!(
                 "Dataset `{}` has no labelled image in its {split} split for: {}",

@@ -2,14 +2,14 @@
 
 use super::dataset::Dataset;
 use super::method::Method;
+use super::method::captions::captions_of;
 use super::model::Chosen;
 use super::permission;
 use super::pixels::spec_of;
 use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
 use crate::config::EvalConfig;
 use focus_curation::splits::SplitKind;
-use focus_models::ImageEncoder;
-use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
+use focus_plugin_abi::v1::message::{InterfaceName, OpenedModel, RANDOM_WEIGHTS};
 use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -26,10 +26,10 @@ pub const SPLIT_OPTION: &str = "split";
 pub fn facts(
     config: &EvalConfig,
     chosen: &Chosen,
-    encoder: &dyn ImageEncoder,
+    opened: &OpenedModel,
     dataset: &Dataset,
 ) -> Result<Facts, EvalError> {
-    let mut opened = encoder.opened().clone();
+    let mut opened = opened.clone();
     // Which of several equal cards was used changes nothing.
     opened.device.truncate(device_kind(&opened.device).len());
     let weights = match &config.weights {
@@ -91,6 +91,19 @@ pub fn manifest(
             "rule": plan.account.rule,
         });
         options.insert(SPLIT_OPTION.into(), split);
+    }
+    if let Some(size) = config.batch_size {
+        options.insert("batch_size".into(), serde_json::json!(size));
+    }
+    if methods
+        .iter()
+        .any(|method| method.needs == InterfaceName::DualEncoder)
+    {
+        let captions: BTreeMap<&str, String> = tasks
+            .iter()
+            .filter_map(|task| Some((task.as_str(), captions_of(task)?.digest())))
+            .collect();
+        options.insert("captions".into(), json(&captions));
     }
     if !config.settings.is_empty() {
         options.insert(SETTINGS_OPTION.into(), json(&config.settings));

@@ -1,7 +1,7 @@
 //! The evaluation: dataset and model in, run folder out. Sees models as traits; decides what is asked, fitted and stored.
 //!
 //! Rooms: `dataset` (labels and files), `model` (opening a plugin's model), `pixels` and `features` (the expensive stage), `drift` (what fast decoding does to it), `choice` and `identity` (what is run, and what makes it this run),
-//! `method` (scores from embeddings), `prompting` (scores from a generative model's answers), `permission` (what a plugin may do with photographs), `cells` (every task with every method), `facts` (what the run says of itself), `run`
+//! `method` (scores from embeddings), `texts` (sentences of zero-shot tasks), `prompting` (scores from a generative model's answers), `permission` (what a plugin may do with photographs), `cells` (every task with every method), `facts` (what the run says of itself), `run`
 //! (the order of it all).
 
 mod cells;
@@ -19,6 +19,7 @@ mod pixels;
 mod prompting;
 mod ratio;
 mod run;
+mod texts;
 
 pub use cells::{CELLS_FILE, CellInputs, CellRecord, Embeddings, compute_cells, record_of};
 pub use dataset::{
@@ -35,4 +36,5 @@ pub use prompting::{
     AdapterFacts, CandidateMass, GENERATIONS, PROMPTING, PromptingFacts, asked as asked_samples,
     compute_cells as compute_prompted,
 };
+pub use texts::{TEXTS_FILE, Texts};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};

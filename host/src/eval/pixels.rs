@@ -32,7 +32,7 @@ pub struct FileBytes {
 /// An image as the model gets it.
 #[derive(Debug)]
 pub struct Pixels {
-    /// u8 RGB of the card's size.
+    /// RGB of the card's size and number type; f32 as little-endian bytes.
     pub rgb: Arc<[u8]>,
     /// What is odd about the picture, for people: a function of the file's bytes and the preparation alone.
     pub note: Option<String>,
@@ -167,15 +167,17 @@ pub(crate) fn failure(error: &ImageError) -> ImageFailure {
 
 /// What to prepare for a card, with what the user asks for beside it; `None` for cards whose plugin resizes for itself.
 pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> Option<PrepareSpec> {
-    use focus_images::{Geometry as G, ResizeFilter as F};
-    if card.mode != PixelMode::Resized {
-        return None;
-    }
+    use focus_images::{Geometry as G, PixelType as P, ResizeFilter as F};
+    let pixels = match card.mode {
+        PixelMode::Resized => P::U8,
+        PixelMode::Float => P::F32,
+        PixelMode::Own => return None,
+    };
     let geometry = match card.geometry {
         Geometry::Squash => G::Squash,
         Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
         Geometry::Fit => G::Fit,
-        Geometry::FitCorner => return None,
+        Geometry::FitCorner => G::FitCorner,
     };
     let filter = match card.filter {
         ResizeFilter::Box => F::Box,
@@ -184,12 +186,36 @@ pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> O
         ResizeFilter::Lanczos => F::Lanczos,
     };
     let spec = PrepareSpec::new(card.width, card.height, geometry, filter);
-    Some(spec.with_steps(steps).with_decode(decode))
+    Some(
+        spec.with_steps(steps)
+            .with_decode(decode)
+            .with_pixels(pixels),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cards_of_either_number_type_are_prepared_and_tiling_ones_are_not() {
+        let mut card = focus_models::fake::opened(1, 1, 512, 512).preprocessing;
+        let canonical = |card: &PreprocessingCard| {
+            spec_of(card, FieldSteps::NONE, Decode::Exact).map(|spec| spec.canonical())
+        };
+        assert_eq!(
+            canonical(&card).as_deref(),
+            Some("focus-pixels 1; rgb8 512x512; squash; bicubic")
+        );
+        card.mode = PixelMode::Float;
+        card.geometry = Geometry::FitCorner;
+        assert_eq!(
+            canonical(&card).as_deref(),
+            Some("focus-pixels 1; rgbf32 1 512x512; fit-corner; bicubic")
+        );
+        card.mode = PixelMode::Own;
+        assert_eq!(canonical(&card), None);
+    }
 
     #[test]
     fn a_name_that_lies_is_noted_and_told_from_the_picture() {

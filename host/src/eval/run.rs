@@ -6,8 +6,9 @@ use super::dataset::{self, Dataset};
 use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
 use super::method::{How, Method};
-use super::model::Chosen;
+use super::model::{Chosen, OpenModel};
 use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
+use super::texts::Texts;
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
     permission, prompting,
@@ -18,7 +19,7 @@ use crate::report::{self, Report};
 use crate::weights;
 use focus_images::{Decode, Limits, PixelCache};
 use focus_models::ImageEncoder;
-use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
+use focus_plugin_abi::v1::message::{InterfaceName, RANDOM_WEIGHTS};
 use focus_store::{
     AnswerBatch, AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey,
     RunFolder, StoreError, write_atomic,
@@ -98,9 +99,10 @@ fn embed(
     progress: &dyn Progress,
 ) -> Result<RunOutcome, EvalError> {
     let device = focus_probe::parse_device(&config.device)?;
-    let wanted = choice::choose_samples(dataset, tasks, config.limit)?;
+    let wanted = choice::choose_samples(dataset, tasks, methods, config.limit)?;
     progress.begin("Opening model", 0);
     let mut encoder = chosen.open(config)?;
+    let methods = choice::allowed(&config.methods, methods.to_vec(), &encoder)?;
     progress.end(&format!(
         "{} of {} {}, {} values an image",
         chosen.model.id,
@@ -109,8 +111,8 @@ fn embed(
         encoder.opened().embedding_dim
     ));
 
-    let facts = identity::facts(config, chosen, encoder.as_ref(), dataset)?;
-    let manifest = identity::manifest(config, chosen, &facts, dataset, tasks, methods);
+    let facts = identity::facts(config, chosen, encoder.opened(), dataset)?;
+    let manifest = identity::manifest(config, chosen, &facts, dataset, tasks, &methods);
     let folder = config
         .out
         .clone()
@@ -130,9 +132,17 @@ fn embed(
         facts: &facts,
         progress,
     };
-    stage.measure_drift(encoder.as_mut())?;
+    stage.measure_drift(encoder.images())?;
+    let texts = if methods
+        .iter()
+        .any(|method| method.needs == InterfaceName::DualEncoder)
+    {
+        stage.texts(&mut encoder, tasks)?
+    } else {
+        None
+    };
     let (answers, counts) = stage.embed(
-        encoder.as_mut(),
+        encoder.images(),
         &identity::model_key(config, chosen, &facts),
     )?;
     drop(encoder);
@@ -142,11 +152,12 @@ fn embed(
         records: &dataset.records,
         asked: &wanted.iter().map(|w| w.sample).collect::<BTreeSet<_>>(),
         embeddings: &Embeddings::read(&answers, &dataset.records)?,
+        texts: texts.as_ref(),
         dataset: &facts.dataset.id,
         model: &manifest.models[0].id,
         device: &device,
     };
-    let cells = cells::compute_cells(&inputs, tasks, methods, &mut |predictions| {
+    let cells = cells::compute_cells(&inputs, tasks, &methods, &mut |predictions| {
         Ok(run.write_predictions(predictions)?)
     })?;
     write_json(&folder.join(CELLS_FILE), &cells)?;
@@ -264,6 +275,30 @@ impl Stage<'_> {
             remember(&file, &cache)?;
         }
         Ok((file, counts))
+    }
+
+    /// What the model makes of the tasks' sentences: those kept, or asked now. `None` for a model that takes no texts.
+    fn texts(
+        &self,
+        model: &mut OpenModel,
+        tasks: &[String],
+    ) -> Result<Option<Texts>, EvalError> {
+        let Some(encoder) = model.texts() else {
+            return Ok(None);
+        };
+        let dim = self.facts.opened.embedding_dim as usize;
+        if let Some(texts) = Texts::read(self.run.path(), dim)? {
+            return Ok(Some(texts));
+        }
+        self.progress.begin("Embedding texts", 0);
+        let texts = Texts::embed(encoder, tasks)?;
+        texts.write(self.run.path())?;
+        self.progress
+            .end(&format!("sentences of {} tasks", texts.tasks.len()));
+        for (task, text) in texts.truncated() {
+            tracing::warn!(task, text, "A sentence is longer than the model takes, and was cut");
+        }
+        Ok(Some(texts))
     }
 
     /// How far fast decoding moves the embeddings: measured once, when the run begins.

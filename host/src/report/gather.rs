@@ -4,7 +4,7 @@ use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::eval::method::{self, Method};
 use crate::eval::{
     ANSWERS, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings, EvalError,
-    FACTS_FILE, Facts, GENERATIONS, PromptingFacts, SETTINGS_OPTION, SIZE, SPLIT_OPTION,
+    FACTS_FILE, Facts, GENERATIONS, PromptingFacts, SETTINGS_OPTION, SIZE, SPLIT_OPTION, Texts,
     compute_cells, compute_prompted, notes_of, record_of,
 };
 use focus_analysis::{
@@ -255,6 +255,7 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
         records: &records,
         asked: &asked(&answers)?,
         embeddings: &Embeddings::read(&answers, &records)?,
+        texts: Texts::read(run.path(), answers.dim())?.as_ref(),
         dataset: manifest
             .datasets
             .first()

@@ -103,7 +103,8 @@ fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5
             .unwrap_or_default(),
     };
     let fit = if cell.analysis.status == CellStatus::Failed {
-        format!("CELL FAILED; {fit}")
+        let end = if fit.is_empty() { "" } else { "; " };
+        format!("CELL FAILED{end}{fit}")
     } else {
         fit
     };

@@ -1,11 +1,13 @@
 //! Every wanted task with every wanted method: from stored answers to stored predictions. Pure computing; repeatable from the
 //! run folder alone, which is how `verify` checks it.
 
+use super::texts::Texts;
 use super::EvalError;
-use super::method::{FitSummary, How, Method, MethodInput, MethodOutput, Scored};
+use super::method::{FitSummary, How, Method, MethodInput, Scored};
 use super::prompting::CandidateMass;
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
+use focus_plugin_abi::v1::message::InterfaceName;
 use focus_probe::{Device, ProbeError};
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records,
@@ -123,6 +125,8 @@ pub struct CellInputs<'a> {
     pub asked: &'a BTreeSet<u32>,
     /// The answers.
     pub embeddings: &'a Embeddings,
+    /// What the model made of the tasks' sentences, for methods of dual encoders.
+    pub texts: Option<&'a Texts>,
     /// The dataset's id.
     pub dataset: &'a str,
     /// The model's id.
@@ -145,9 +149,9 @@ pub fn compute_cells(
             record.labels.get(task) != record.published_labels.get(task)
         });
         for method in methods {
-            let How::Embeddings(fit) = method.how else {
+            if matches!(method.how, How::Generations) {
                 continue;
-            };
+            }
             let key = |suffix: &str| {
                 CellKey::new(
                     inputs.dataset,
@@ -161,7 +165,7 @@ pub fn compute_cells(
                 cells.push(cell(
                     inputs,
                     task,
-                    fit,
+                    method,
                     key(AS_PUBLISHED_SUFFIX),
                     Track::AsPublished,
                     store,
@@ -184,27 +188,48 @@ struct FoldRows {
 fn cell(
     inputs: &CellInputs<'_>,
     task: &str,
-    run: fn(&MethodInput<'_>) -> Result<MethodOutput, ProbeError>,
+    method: &Method,
     key: CellKey,
     track: Track,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
 ) -> Result<CellRecord, EvalError> {
-    let (train, test) = (
-        fold_rows(inputs, task, track, Fold::Train),
-        fold_rows(inputs, task, track, Fold::Test),
-    );
+    let train = if method.fits {
+        fold_rows(inputs, task, track, Fold::Train)
+    } else {
+        FoldRows::default()
+    };
+    let test = fold_rows(inputs, task, track, Fold::Test);
+    let skipped = |cell: CellKey, why: &str| {
+        Ok(CellRecord {
+            skipped: Some(why.into()),
+            ..CellRecord::new(cell)
+        })
+    };
     if test.samples.is_empty() && test.failed.is_empty() {
-        return Ok(CellRecord {
-            skipped: Some("no test image has a known label".into()),
-            ..CellRecord::new(key)
-        });
+        return skipped(key, "no test image has a known label");
     }
+    let texts = match method.needs {
+        InterfaceName::DualEncoder => {
+            let pair = inputs
+                .texts
+                .and_then(|texts| Some(texts.tasks.get(task)?.pair(texts.similarity)));
+            if pair.is_none() {
+                return skipped(key, "the task has no sentences to tell its classes by");
+            }
+            pair
+        }
+        _ => None,
+    };
     let input = MethodInput {
         dim: inputs.embeddings.dim,
         train: &inputs.embeddings.gather(&train.places),
         train_labels: &train.labels,
         test: &inputs.embeddings.gather(&test.places),
+        texts,
         device: inputs.device,
+    };
+    let How::Embeddings(run) = method.how else {
+        return skipped(key, "the method asks a generative model");
     };
     let output = match run(&input) {
         Ok(output) => output,
@@ -217,6 +242,8 @@ fn cell(
         Err(error) => return Err(error.into()),
     };
     let mut rows = Vec::new();
+    // Of each row, its place among the answered test images.
+    let mut places = Vec::new();
     for (fold, side, scored) in [
         (Fold::Train, &train, &output.train),
         (Fold::Test, &test, &output.test),
@@ -230,6 +257,8 @@ fn cell(
             .failed
             .iter()
             .map(|(sample, outcome, reason)| (*sample, *outcome, Some(reason.clone()), None));
+        places.extend((0..scored.len()).map(|at| (fold == Fold::Test).then_some(at)));
+        places.extend(side.failed.iter().map(|_| None));
         rows.extend(
             answered
                 .chain(failed)
@@ -246,7 +275,13 @@ fn cell(
                 }),
         );
     }
-    store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
+    let spread = |values: Vec<f64>| places.iter().map(|at| Some(values[(*at)?])).collect();
+    let extra = output
+        .extra
+        .into_iter()
+        .map(|(name, values)| (name.to_owned(), spread(values)))
+        .collect();
+    store(&Predictions::new(key.clone(), rows, extra)?)?;
     Ok(CellRecord {
         fit: output.fit,
         ..CellRecord::new(key)

@@ -14,6 +14,7 @@ static BALANCED: Method = Method {
     title: "Linear probe, balanced",
     order: 1,
     needs: InterfaceName::ImageEncoder,
+    fits: true,
     tracks: &Track::ALL,
     how: How::Embeddings(|input| probe(input, &ProbeSpec::default())),
 };
@@ -25,6 +26,7 @@ static UNWEIGHTED: Method = Method {
     title: "Linear probe, unweighted",
     order: 2,
     needs: InterfaceName::ImageEncoder,
+    fits: true,
     tracks: &[Track::Corrected],
     how: How::Embeddings(|input| probe(input, &ProbeSpec::unweighted())),
 };
@@ -45,6 +47,7 @@ fn probe(input: &MethodInput<'_>, spec: &ProbeSpec) -> Result<MethodOutput, Prob
     Ok(MethodOutput {
         train: scored(input.train)?,
         test: scored(input.test)?,
+        extra: Vec::new(),
         fit: Some(FitSummary {
             status: fit.status,
             iterations: fit.iterations as u64,

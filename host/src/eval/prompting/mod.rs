@@ -35,8 +35,9 @@ pub const PROMPTING: &str = "prompting";
 static METHOD: Method = Method {
     id: PROMPTING,
     title: "Prompting",
-    order: 20,
+    order: 4,
     needs: InterfaceName::Generator,
+    fits: false,
     tracks: &Track::ALL,
     how: How::Generations,
 };

@@ -139,6 +139,7 @@ impl Place {
             out: Some(self.path("run")),
             device: "cpu".into(),
             dtype: None,
+            batch_size: None,
             error_budget: 0.5,
             prompting: PromptingConfig {
                 folder: None,
