@@ -37,12 +37,20 @@ fn every_task_is_prompted_and_the_run_verifies() {
     let place = Place::new();
     let data = place.dataset(12, 96);
     let said = place.good(&args(&data, "run", &[]));
-    assert!(said.contains("prompting") && said.contains("the paper's; greedy"), "{said}");
+    assert!(
+        said.contains("prompting") && said.contains("the paper's; greedy"),
+        "{said}"
+    );
     let found = report(&place.path("run"));
-    let prompts = found["facts"]["prompting"]["prompts"].as_array().expect("prompts");
+    let prompts = found["facts"]["prompting"]["prompts"]
+        .as_array()
+        .expect("prompts");
     assert!(prompts.len() >= 2);
     let splits = &found["splits"];
-    assert_eq!(splits["train"]["asked"], 0, "training images are of no use to it");
+    assert_eq!(
+        splits["train"]["asked"], 0,
+        "training images are of no use to it"
+    );
     assert_eq!(splits["test"]["asked"], splits["test"]["answered"]);
     // Its texts repeat the prompt, whose first answer word is yes; the scores depend on the variant alone.
     let cell = &found["cells"][0];
@@ -50,7 +58,15 @@ fn every_task_is_prompted_and_the_run_verifies() {
     assert!(cell["excluded"].as_object().expect("counts").is_empty());
     assert!(text(&place.run(&["verify", "run"]).stdout).contains("same"));
     assert!(place.run(&["verify", "run"]).status.success());
-    let exported = place.run(&["export", "run", "--out", "out", "--format", "parquet", "--answers"]);
+    let exported = place.run(&[
+        "export",
+        "run",
+        "--out",
+        "out",
+        "--format",
+        "parquet",
+        "--answers",
+    ]);
     assert!(exported.status.success(), "{}", text(&exported.stderr));
     assert!(place.path("out/answers/generations.parquet").is_file());
 }
@@ -82,14 +98,25 @@ fn killed_at_any_moment_a_prompted_run_ends_in_the_same_bytes() {
         place.good(&args(&data, &out, &more));
         assert!(expected == contents(&place.path(&out)), "moment {moment}");
     }
-    assert!(interrupted >= 3, "only {interrupted} kills met a running process");
+    assert!(
+        interrupted >= 3,
+        "only {interrupted} kills met a running process"
+    );
 }
 
 #[test]
 fn finished_groups_are_not_asked_again() {
     let place = Place::new();
     let data = place.dataset(12, 96);
-    let slow = ["--no-cache", "--set", "misdeed=slow", "--set", "amount=1", "--set", "batch=1"];
+    let slow = [
+        "--no-cache",
+        "--set",
+        "misdeed=slow",
+        "--set",
+        "amount=1",
+        "--set",
+        "batch=1",
+    ];
     let mut child = place
         .command(&args(&data, "run", &slow))
         .stdout(Stdio::null())
@@ -112,7 +139,10 @@ fn finished_groups_are_not_asked_again() {
     let out = place.run(&args(&data, "run", &slow));
     assert!(out.status.success(), "{}", text(&out.stderr));
     let said = text(&out.stderr);
-    let line = said.lines().find(|l| l.starts_with("Asking")).expect("a summary");
+    let line = said
+        .lines()
+        .find(|l| l.starts_with("Asking"))
+        .expect("a summary");
     assert!(!line.contains(" 0 answered before"), "{line}");
 }
 
@@ -124,8 +154,15 @@ fn a_second_run_asks_nothing_and_another_prompt_everything() {
         let ran = place.run(&args(&data, out, more));
         assert!(ran.status.success(), "{}", text(&ran.stderr));
         let said = text(&ran.stderr);
-        let line = said.lines().find(|l| l.starts_with("Asking")).expect("a summary");
-        line.split(": ").nth(1).and_then(|l| l.split(' ').next()).and_then(|n| n.parse::<u32>().ok()).expect("a number")
+        let line = said
+            .lines()
+            .find(|l| l.starts_with("Asking"))
+            .expect("a summary");
+        line.split(": ")
+            .nth(1)
+            .and_then(|l| l.split(' ').next())
+            .and_then(|n| n.parse::<u32>().ok())
+            .expect("a number")
     };
     let first = asked("first", &[]);
     assert!(first > 0);
@@ -136,11 +173,19 @@ fn a_second_run_asks_nothing_and_another_prompt_everything() {
     );
     let prompts = place.path("prompts");
     std::fs::create_dir(&prompts).expect("makes");
-    std::fs::write(prompts.join("binary_dr.txt"), "Is this eye ill? Say yes or no.\n").expect("writes");
+    std::fs::write(
+        prompts.join("binary_dr.txt"),
+        "Is this eye ill? Say yes or no.\n",
+    )
+    .expect("writes");
     assert_eq!(asked("third", &["--prompts", arg(&prompts)]), first);
     let found = report(&place.path("third"));
     assert_eq!(found["facts"]["prompting"]["prompts"][0]["replaced"], true);
-    assert!(std::fs::read_to_string(place.path("third/report.md")).expect("reads").contains("NOT the paper's"));
+    assert!(
+        std::fs::read_to_string(place.path("third/report.md"))
+            .expect("reads")
+            .contains("NOT the paper's")
+    );
 }
 
 #[test]
@@ -148,7 +193,18 @@ fn a_group_that_crashes_the_model_is_an_outcome_and_the_run_goes_on() {
     let place = Place::new();
     let data = place.dataset(12, 96);
     // Every picture's first pixel is black: all groups crash the worker, one after the other.
-    let out = place.run(&args(&data, "run", &["--set", "misdeed=abort", "--limit", "3", "--batch-timeout", "20"]));
+    let out = place.run(&args(
+        &data,
+        "run",
+        &[
+            "--set",
+            "misdeed=abort",
+            "--limit",
+            "3",
+            "--batch-timeout",
+            "20",
+        ],
+    ));
     assert_eq!(out.status.code(), Some(5), "{}", text(&out.stderr));
     let found = report(&place.path("run"));
     assert_eq!(found["failures"][0]["outcome"], "model_error");
@@ -162,24 +218,62 @@ fn adapters_run_beside_the_base_and_pair_with_it() {
     let data = place.dataset(30, 96);
     let (first, second) = (adapter(&place, "brset-binary_dr"), adapter(&place, "two"));
     let named = format!("mbrset-binary_dr={}", arg(&second));
-    let more = ["--adapter", arg(&first), "--adapter", &named, "--tasks", "binary_dr"];
+    let more = [
+        "--adapter",
+        arg(&first),
+        "--adapter",
+        &named,
+        "--tasks",
+        "binary_dr",
+    ];
     place.good(&args(&data, "runs", &more));
     for name in ["base", "lora-brset-binary_dr", "lora-mbrset-binary_dr"] {
         let found = report(&place.path("runs").join(name));
         assert_eq!(found["cells"].as_array().expect("cells").len(), 1, "{name}");
     }
     let tuned = report(&place.path("runs/lora-brset-binary_dr"));
-    assert_eq!(tuned["cells"][0]["cell"]["model"], "hostile-generator+lora-brset-binary_dr");
-    assert!(tuned["facts"]["adapter"]["attached"]["probe_change"].as_f64().expect("a number") > 0.0);
-    let compared = place.good(&["compare", "runs/base", "runs/lora-brset-binary_dr", "--resamples", "50"]);
-    assert!(compared.contains("auroc") || compared.contains("AUROC"), "{compared}");
+    assert_eq!(
+        tuned["cells"][0]["cell"]["model"],
+        "hostile-generator+lora-brset-binary_dr"
+    );
+    assert!(
+        tuned["facts"]["adapter"]["attached"]["probe_change"]
+            .as_f64()
+            .expect("a number")
+            > 0.0
+    );
+    let compared = place.good(&[
+        "compare",
+        "runs/base",
+        "runs/lora-brset-binary_dr",
+        "--resamples",
+        "50",
+    ]);
+    assert!(
+        compared.contains("auroc") || compared.contains("AUROC"),
+        "{compared}"
+    );
     let table = place.good(&[
-        "report", "runs/base", "runs/lora-brset-binary_dr", "runs/lora-mbrset-binary_dr",
-        "--resamples", "50", "--family-resamples", "50", "--permutations", "20", "--format", "json",
+        "report",
+        "runs/base",
+        "runs/lora-brset-binary_dr",
+        "runs/lora-mbrset-binary_dr",
+        "--resamples",
+        "50",
+        "--family-resamples",
+        "50",
+        "--permutations",
+        "20",
+        "--format",
+        "json",
     ]);
     let table: serde_json::Value = serde_json::from_str(&table).expect("JSON");
     let comparisons = &table["summary"]["fine_tuning"]["tables"][0]["comparisons"];
-    assert_eq!(comparisons.as_array().map(Vec::len), Some(2), "{comparisons}");
+    assert_eq!(
+        comparisons.as_array().map(Vec::len),
+        Some(2),
+        "{comparisons}"
+    );
 }
 
 #[test]
@@ -193,7 +287,10 @@ fn what_does_not_fit_together_is_refused_with_advice() {
     };
     let folder = adapter(&place, "x");
     let said = refused(&args(&data, "run", &["--adapter", arg(&folder)]), 2);
-    assert!(said.contains("Adapter name `x` is malformed") && said.contains("hint:"), "{said}");
+    assert!(
+        said.contains("Adapter name `x` is malformed") && said.contains("hint:"),
+        "{said}"
+    );
     let said = refused(&args(&data, "run", &["--field", "crop"]), 2);
     assert!(said.contains("resizes them itself"), "{said}");
     let said = refused(&args(&data, "run", &["--prompts", "nowhere"]), 3);

@@ -35,8 +35,7 @@ fn one(config: &EvalConfig, out: &Output) -> CommandResult {
         out.result(&text)?;
         out.note(&format!("run          {}", outcome.folder.display()));
     }
-    let bad =
-        |outcome: &RunOutcome| failed_cells(outcome) > 0 || outcome.report.cells.is_empty();
+    let bad = |outcome: &RunOutcome| failed_cells(outcome) > 0 || outcome.report.cells.is_empty();
     Ok(if outcomes.iter().any(bad) {
         ExitCode::from(Code::CellFailed as u8)
     } else {

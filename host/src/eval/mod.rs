@@ -33,8 +33,8 @@ pub use identity::{SETTINGS_OPTION, SIZE, SPLIT_OPTION};
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
 pub use prompting::{
-    AdapterFacts, CandidateMass, GENERATIONS, PROMPTING, PromptingFacts, asked as asked_samples,
+    AdapterFacts, CandidateMass, GENERATIONS, PROMPTING, PromptingFacts,
     compute_cells as compute_prompted,
 };
-pub use texts::{TEXTS_FILE, Texts};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};
+pub use texts::{TEXTS_FILE, Texts};

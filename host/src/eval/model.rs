@@ -3,8 +3,8 @@
 use super::{Advised, EvalError};
 use crate::config::{EvalConfig, WorkerConfig};
 use focus_models::{
-    ClientOptions, DescribedPlugin, DualEncoder, Generator, ImageEncoder, InProcessEncoder, Timeouts,
-    WorkerClient, WorkerOptions, describe, describe_in_process,
+    ClientOptions, DescribedPlugin, DualEncoder, Generator, ImageEncoder, InProcessEncoder,
+    Timeouts, WorkerClient, WorkerOptions, describe, describe_in_process,
 };
 use focus_plugin_abi::v1::message::{
     InterfaceName, ModelDescriptor, OpenOptions, OpenedModel, PluginDescriptor,

@@ -254,7 +254,11 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
                 cell.analysis.cell.method,
                 cell.analysis.excluded.values().sum::<usize>(),
                 cell.analysis.test,
-                if prompted(cell) { "complete answer" } else { "score" },
+                if prompted(cell) {
+                    "complete answer"
+                } else {
+                    "score"
+                },
                 reasons.join(", ")
             ));
             lines.extend(rules(cell));

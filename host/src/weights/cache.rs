@@ -40,7 +40,11 @@ impl WeightsError {
 
 /// The folder with the weights of a card that is published on the hub and wants files; `None` for one that is not or wants none.
 pub fn in_cache(model: &ModelDescriptor, cache: &Path) -> Result<Option<PathBuf>, WeightsError> {
-    let Some(hub) = model.hub.as_ref().filter(|_| !model.weight_files.is_empty()) else {
+    let Some(hub) = model
+        .hub
+        .as_ref()
+        .filter(|_| !model.weight_files.is_empty())
+    else {
         return Ok(None);
     };
     let failed = |found: String| WeightsError {
@@ -128,7 +132,11 @@ mod tests {
         assert_eq!(found(None), "bbb");
         assert_eq!(found(Some("aaa")), "aaa");
         for revision in ["ccc", "../..", "", "."] {
-            assert_eq!(snapshot(&hub(Some(revision)), cache.path()), None, "{revision:?}");
+            assert_eq!(
+                snapshot(&hub(Some(revision)), cache.path()),
+                None,
+                "{revision:?}"
+            );
         }
     }
 
@@ -137,9 +145,17 @@ mod tests {
         let cache = tempfile::tempdir().expect("a folder");
         let card = card(Some(hub(None)), &["config.json", "w"]);
         let error = in_cache(&card, cache.path()).expect_err("nothing there");
-        assert!(error.to_string().ends_with("found no snapshot of it"), "{error}");
+        assert!(
+            error.to_string().ends_with("found no snapshot of it"),
+            "{error}"
+        );
         let hint = error.hint().expect("advice");
-        for word in ["focus-host weights fetch m", "HF_TOKEN", "huggingface.co/org/name", "--weights DIR"] {
+        for word in [
+            "focus-host weights fetch m",
+            "HF_TOKEN",
+            "huggingface.co/org/name",
+            "--weights DIR",
+        ] {
             assert!(hint.contains(word), "{hint}");
         }
         let root = cache.path().join("models--org--name");
@@ -148,7 +164,12 @@ mod tests {
         std::fs::write(root.join("refs/main"), "c").expect("writes");
         std::fs::write(root.join("snapshots/c/w"), "").expect("writes");
         let error = in_cache(&card, cache.path()).expect_err("half there");
-        assert!(error.to_string().ends_with("a snapshot without config.json"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with("a snapshot without config.json"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -150,7 +150,9 @@ fn generation_layout(run: &RunView) -> Option<GenerationLayout> {
     let prompts = asked["prompts"].as_array()?.iter();
     let variants = asked["variants"].as_array()?.iter();
     Some(GenerationLayout {
-        prompts: prompts.map(|prompt| texts(&prompt["task"])).collect::<Option<_>>()?,
+        prompts: prompts
+            .map(|prompt| texts(&prompt["task"]))
+            .collect::<Option<_>>()?,
         variants: variants.map(texts).collect::<Option<_>>()?,
     })
 }

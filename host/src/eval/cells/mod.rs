@@ -1,10 +1,10 @@
 //! Every wanted task with every wanted method: from stored answers to stored predictions. Pure computing; repeatable from the
 //! run folder alone, which is how `verify` checks it.
 
-use super::texts::Texts;
 use super::EvalError;
 use super::method::{FitSummary, How, Method, MethodInput, Scored};
 use super::prompting::CandidateMass;
+use super::texts::Texts;
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
 use focus_plugin_abi::v1::message::InterfaceName;
@@ -160,7 +160,14 @@ pub fn compute_cells(
                     inputs.model,
                 )
             };
-            cells.push(cell(inputs, task, fit, key(""), Track::Corrected, store)?);
+            cells.push(cell(
+                inputs,
+                task,
+                method,
+                key(""),
+                Track::Corrected,
+                store,
+            )?);
             if differ && method.tracks.contains(&Track::AsPublished) {
                 cells.push(cell(
                     inputs,

@@ -10,7 +10,7 @@ use focus_store::{
     StoreError,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How much of the first token's distribution lay on answers at all, over a cell's labelled test images that told both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -93,15 +93,6 @@ fn check_id(
         rule: "an answer's `id` must be that of its sample in `records.parquet`",
         found: format!("`{}` against `{}`", row.id, found.unwrap_or("no record")),
     })
-}
-
-/// Samples that a file has answers for, whatever the outcome.
-pub fn asked(file: &GenerationFile) -> Result<BTreeSet<u32>, StoreError> {
-    let mut samples = BTreeSet::new();
-    for batch in file.batches()? {
-        samples.extend(batch?.iter().map(|row| row.sample));
-    }
-    Ok(samples)
 }
 
 type Cell = (Predictions, Option<CandidateMass>);

@@ -16,8 +16,8 @@ mod question;
 mod run;
 mod score;
 
-pub use adapter::{AdapterFacts, AdapterName};
-pub use cells::{CandidateMass, asked, compute_cells};
+pub use adapter::AdapterFacts;
+pub use cells::{CandidateMass, compute_cells};
 pub use facts::PromptingFacts;
 pub use question::GENERATIONS;
 pub use run::{Job, evaluate};

@@ -2,7 +2,7 @@
 //! evaluation runs on drawn pictures in tests.
 
 use crate::eval::pixels::{
-    FileBytes, FilePixels, ImageFailure, PixelSource, failure, picture_note, read, spec_of,
+    FileBytes, FilePixels, ImageFailure, failure, picture_note, read, spec_of,
 };
 use crate::eval::{Advised, EvalError};
 use focus_images::{Decode, FieldSteps, Limits, PixelCache};
@@ -60,12 +60,13 @@ impl Preparation {
                 "Leave --decode out: photographs are decoded in full",
             ),
             PixelMode::Own => Ok(Self::Full),
-            mode => spec_of(card, field, decode).map(Self::Resized).ok_or_else(|| {
-                EvalError::Plugin(Advised::plain(format!(
+            mode => match spec_of(card, field, decode).filter(|_| mode == PixelMode::Resized) {
+                Some(spec) => Ok(Self::Resized(spec)),
+                None => Err(EvalError::Plugin(Advised::plain(format!(
                     "Model `{}` wants pictures that a generator cannot be given: found mode {mode:?}, geometry {:?}",
                     opened.model, card.geometry
-                )))
-            }),
+                )))),
+            },
         }
     }
 

@@ -2,7 +2,6 @@
 
 mod support;
 
-use super::*;
 use crate::config::AdapterChoice;
 use crate::eval::EvalError;
 use focus_analysis::Track;
@@ -237,7 +236,7 @@ fn a_photograph_that_changed_since_is_refused() {
 fn a_second_run_is_answered_from_the_cache_and_another_question_is_not() {
     let mut place = Place::new(10);
     let mut config = place.config();
-    let mut run = |place: &Place, config: &crate::config::EvalConfig, name: &str| {
+    let run = |place: &Place, config: &crate::config::EvalConfig, name: &str| {
         let mut config = config.clone();
         config.out = Some(place.path(name));
         let spoken = Spoken::default();

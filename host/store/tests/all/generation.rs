@@ -29,7 +29,12 @@ fn group(sample: u32) -> Vec<GenerationRow> {
         message: (sample % 2 == 0).then(|| "16 bits a sample brought to 8".into()),
         generated: Some(Generated {
             text: format!("Yes, \u{1f441} {at}\n"),
-            finish: if sample % 5 == 3 { "refused" } else { "stopped" }.into(),
+            finish: if sample % 5 == 3 {
+                "refused"
+            } else {
+                "stopped"
+            }
+            .into(),
             scores: vec![
                 VariantLogprob {
                     token: Some(10 + at),
@@ -91,7 +96,10 @@ fn rows_read_back_sorted_and_the_bytes_do_not_depend_on_how_they_came() {
     let ordered: Vec<u32> = (0..20).collect();
     let mixed: Vec<u32> = (0..20).map(|n| n * 7 % 20).collect();
     let (found, bytes) = write("a", &ordered, 4);
-    assert_eq!(found, ordered.iter().flat_map(|n| group(*n)).collect::<Vec<_>>());
+    assert_eq!(
+        found,
+        ordered.iter().flat_map(|n| group(*n)).collect::<Vec<_>>()
+    );
     assert!(bytes == write("b", &mixed, 3).1);
 }
 
@@ -117,7 +125,10 @@ fn a_log_cut_at_any_byte_keeps_every_whole_group() {
             log.append(&group(sample)).expect("goes on");
         }
         drop(log);
-        assert!(whole == std::fs::read(&path).expect("reads"), "cut at {cut}");
+        assert!(
+            whole == std::fs::read(&path).expect("reads"),
+            "cut at {cut}"
+        );
     }
 }
 
@@ -149,7 +160,10 @@ fn a_flipped_byte_is_damage_and_never_another_answer() {
                 .map(|batches| batches.concat())
         });
         // A flip in metadata that nobody reads changes nothing.
-        assert!(read.is_err() || read.is_ok_and(|rows| rows == expected), "byte {at}");
+        assert!(
+            read.is_err() || read.is_ok_and(|rows| rows == expected),
+            "byte {at}"
+        );
     }
 }
 
@@ -169,18 +183,39 @@ fn rows_that_break_a_rule_are_refused_and_leave_the_log_as_it_was() {
     let wrong: Vec<(&str, Vec<GenerationRow>)> = vec![
         ("row for each prompt", broken(|rows| drop(rows.pop()))),
         ("prompt in order", broken(|rows| rows.swap(0, 1))),
-        ("one of the layout", broken(|rows| rows[1].prompt = "other".into())),
+        (
+            "one of the layout",
+            broken(|rows| rows[1].prompt = "other".into()),
+        ),
         ("lie together", broken(|rows| rows[1].sample = 2)),
         ("must not be empty", broken(|rows| rows[0].id.clear())),
-        ("`outcome`", broken(|rows| rows[0].outcome = Outcome::Unparseable)),
-        ("`finish`", broken(|rows| rows[0].outcome = Outcome::Refused)),
+        (
+            "`outcome`",
+            broken(|rows| rows[0].outcome = Outcome::Unparseable),
+        ),
+        (
+            "`finish`",
+            broken(|rows| rows[0].outcome = Outcome::Refused),
+        ),
         ("`finish`", broken(|rows| said(rows).finish = "stop".into())),
-        ("`reason`", broken(|rows| rows[0].reason = Some("crash".into()))),
+        (
+            "`reason`",
+            broken(|rows| rows[0].reason = Some("crash".into())),
+        ),
         ("`reason`", broken(|rows| rows[0].generated = None)),
         ("each variant", broken(|rows| drop(said(rows).scores.pop()))),
-        ("finite", broken(|rows| said(rows).scores[0].logprob = Some(f64::NAN))),
-        ("finite", broken(|rows| said(rows).scores[0].logprob = Some(f64::NEG_INFINITY))),
-        ("string_bytes", broken(|rows| said(rows).text = "x".repeat(2 << 20))),
+        (
+            "finite",
+            broken(|rows| said(rows).scores[0].logprob = Some(f64::NAN)),
+        ),
+        (
+            "finite",
+            broken(|rows| said(rows).scores[0].logprob = Some(f64::NEG_INFINITY)),
+        ),
+        (
+            "string_bytes",
+            broken(|rows| said(rows).text = "x".repeat(2 << 20)),
+        ),
     ];
     for (rule, rows) in wrong {
         let error = log.append(&rows).expect_err(rule);
@@ -204,13 +239,28 @@ fn another_layout_is_refused() {
     let options = AnswerLogOptions::default();
     assert!(GenerationLog::open_with(&path, &other, options).is_err());
     for bad in [
-        GenerationLayout { prompts: Vec::new(), ..layout() },
-        GenerationLayout { prompts: vec!["a".into(), "a".into()], ..layout() },
-        GenerationLayout { variants: vec!["yes".into(), "yes".into()], ..layout() },
-        GenerationLayout { variants: vec![String::new()], ..layout() },
+        GenerationLayout {
+            prompts: Vec::new(),
+            ..layout()
+        },
+        GenerationLayout {
+            prompts: vec!["a".into(), "a".into()],
+            ..layout()
+        },
+        GenerationLayout {
+            variants: vec!["yes".into(), "yes".into()],
+            ..layout()
+        },
+        GenerationLayout {
+            variants: vec![String::new()],
+            ..layout()
+        },
     ] {
         let path = dir.path().join("b.log");
-        assert!(GenerationLog::open_with(&path, &bad, options).is_err(), "{bad:?}");
+        assert!(
+            GenerationLog::open_with(&path, &bad, options).is_err(),
+            "{bad:?}"
+        );
         assert!(!path.exists());
     }
 }
@@ -230,12 +280,22 @@ fn a_cache_gives_back_whole_groups_and_survives_damage() {
         let found = again.get(*hash).expect("there");
         let said = |rows: &[GenerationRow]| -> Vec<_> {
             rows.iter()
-                .map(|r| (r.prompt.clone(), r.generated.clone(), r.message.clone(), r.outcome))
+                .map(|r| {
+                    (
+                        r.prompt.clone(),
+                        r.generated.clone(),
+                        r.message.clone(),
+                        r.outcome,
+                    )
+                })
                 .collect()
         };
         assert_eq!(said(found), said(rows));
     }
-    assert!(again.insert(&[(hash(6), group(6))]).is_err(), "an error is no answer");
+    assert!(
+        again.insert(&[(hash(6), group(6))]).is_err(),
+        "an error is no answer"
+    );
     let folder = dir.path().join(key.to_string());
     let segment = std::fs::read_dir(&folder)
         .expect("lists")
@@ -246,5 +306,9 @@ fn a_cache_gives_back_whole_groups_and_survives_damage() {
     std::fs::write(&segment, &bytes[..bytes.len() / 2]).expect("writes");
     assert_eq!(cache().get(hash(0)), None, "dropped");
     assert!(!segment.exists());
-    assert_eq!(cache().insert(&groups).expect("inserts"), 5, "and it fills again");
+    assert_eq!(
+        cache().insert(&groups).expect("inserts"),
+        5,
+        "and it fills again"
+    );
 }
