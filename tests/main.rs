@@ -4,11 +4,13 @@
 
 mod cli;
 mod curation;
+mod dual;
 mod failures;
 mod idrid;
 mod layering;
 mod many;
 mod pictures;
+mod prompting;
 mod resume;
 mod splits;
 mod statistics;

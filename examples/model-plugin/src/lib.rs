@@ -154,6 +154,7 @@ mod tests {
             dtype: None,
             weights: None,
             threads: 1,
+            batch_size: None,
             settings: [("grid".to_owned(), "2".to_owned())].into(),
             network: Vec::new(),
         };

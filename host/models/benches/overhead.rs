@@ -35,6 +35,7 @@ fn main() {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings,
         network: Vec::new(),
     };

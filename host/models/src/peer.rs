@@ -106,6 +106,7 @@ pub(crate) fn options() -> ClientOptions {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings: std::collections::BTreeMap::new(),
         network: Vec::new(),
     };

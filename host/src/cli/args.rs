@@ -90,18 +90,29 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// The model plugin: a dylib's path, or a name looked up in FOCUS_PLUGIN_PATH and the usual folders.
-    #[arg(long, value_name = "PATH|NAME")]
-    pub(crate) plugin: String,
-    /// Which model of the plugin [default: its first].
-    #[arg(long, value_name = "ID")]
-    pub(crate) model: Option<String>,
-    /// A switch of the model's own; repeatable.
+    /// The model plugin: a dylib's path, or a name looked up in FOCUS_PLUGIN_PATH and the usual folders; repeatable.
+    #[arg(long = "plugin", value_name = "PATH|NAME", required = true)]
+    pub(crate) plugins: Vec<String>,
+    /// A model of the plugins, or `all` that know their architecture; repeatable. Several are evaluated one after another, each into a run folder of its own [default: each plugin's first].
+    #[arg(long = "model", value_name = "ID|all")]
+    pub(crate) models: Vec<String>,
+    /// A switch of the model's own; repeatable. With several models, of each.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Folder with the model's weights [default: where `weights fetch` put them]; `random:SEED` for the control of the same model with weights drawn at random.
+    /// Folder with the model's weights [default: where `weights fetch` put them]; `random:SEED` for the control of the same model with weights drawn at random. With several models: a folder of such folders, each by its model's id.
     #[arg(long, value_name = "DIR|random:SEED", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
+    /// Size of the model, where it comes in others than the published one: `tiny` is a toy for trying things out, beside
+    /// `--weights random:SEED`. The same as `--set size=NAME`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) size: Option<String>,
+    /// A low-rank adapter (PEFT folder) of a generative model, named for what it was trained on, by its folder or in front; repeatable.
+    /// The model itself runs first, then each adapter over it without loading it again; run folders lie below --out.
+    #[arg(long = "adapter", value_name = "[DATASET-TASK=]DIR", value_parser = adapter)]
+    pub(crate) adapters: Vec<config::AdapterChoice>,
+    /// Images in one call of the model: a number, or `auto` for the model's own choice by its architecture and the device. Results agree within tolerance; recorded in the run.
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = batch_size)]
+    pub(crate) batch_size: BatchSize,
     /// Dataset: an embedded mapper's id, or the path of a mapper component.
     #[arg(long, value_name = "ID|PATH", default_value = config::DEFAULT_DATASET)]
     pub(crate) dataset: String,
@@ -122,7 +133,7 @@ pub(crate) struct EvalArgs {
     /// Use at most N images of each split, in record order; for trying things out. 0: all.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) limit: usize,
-    /// Run folder; the same command resumes an interrupted run there [default: runs/<dataset>-<model>-<key>].
+    /// Run folder; the same command resumes an interrupted run there [default: runs/<dataset>-<model>-<key>]. With several models: the folder of the run folders, each named by its model.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Device for model and probe: cpu or cuda:N.
@@ -147,7 +158,27 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "MIB", default_value_t = config::DEFAULT_PIXEL_CACHE_MIB, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     pub(crate) pixel_cache: u64,
     #[command(flatten)]
+    pub(crate) prompting: PromptingArgs,
+    #[command(flatten)]
     pub(crate) worker: WorkerOptions,
+}
+
+/// What a generative model is asked.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Prompting")]
+pub(crate) struct PromptingArgs {
+    /// Folder with prompts (`<task>.txt`) over the paper's. Their hashes are recorded in the run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) prompts: Option<PathBuf>,
+    /// Most tokens of an answer.
+    #[arg(long, value_name = "N", default_value_t = config::DEFAULT_MAX_NEW_TOKENS, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) max_new_tokens: u32,
+    /// Let answers run to their end instead of stopping at the first yes or no. Changes neither score nor label.
+    #[arg(long)]
+    pub(crate) no_early_stop: bool,
+    /// Give photographs of a dataset under a data use agreement to a plugin that was granted the network; repeatable. Recorded in the run.
+    #[arg(long, value_name = "DATASET")]
+    pub(crate) allow_upload: Vec<String>,
 }
 
 /// Where a model's weights come from.
@@ -157,6 +188,15 @@ pub(crate) enum Weights {
     Folder(PathBuf),
     /// Drawn at random: the control that a trained model is held against.
     Random(u64),
+}
+
+/// Images in one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BatchSize {
+    /// The model chooses.
+    Auto,
+    /// This many.
+    Of(u32),
 }
 
 /// How JPEG is decoded.
@@ -616,6 +656,21 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn adapter(text: &str) -> Result<config::AdapterChoice, String> {
+    // A path may hold the sign; a name holds no slash.
+    let (name, folder) = match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !name.contains('/') => (Some(name), folder),
+        _ => (None, text),
+    };
+    if folder.is_empty() {
+        return Err("expected DIR or DATASET-TASK=DIR".into());
+    }
+    Ok(config::AdapterChoice {
+        name: name.map(str::to_owned),
+        folder: folder.into(),
+    })
+}
+
 fn field_steps(text: &str) -> Result<focus_images::FieldSteps, String> {
     if text.is_empty() {
         return Ok(focus_images::FieldSteps::NONE);
@@ -632,6 +687,14 @@ fn weights(text: &str) -> Result<Weights, String> {
             .parse()
             .map(Weights::Random)
             .map_err(|_| "expected random:SEED with a whole number".into()),
+    }
+}
+
+fn batch_size(text: &str) -> Result<BatchSize, String> {
+    match text.parse::<u32>() {
+        _ if text == "auto" => Ok(BatchSize::Auto),
+        Ok(size @ 1..=4096) => Ok(BatchSize::Of(size)),
+        _ => Err("expected `auto` or a number from 1 to 4096".into()),
     }
 }
 

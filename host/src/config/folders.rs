@@ -61,6 +61,11 @@ impl Folders {
         }
     }
 
+    /// Answers of generative models by content key.
+    pub fn generations(&self) -> PathBuf {
+        self.cache.join("generations")
+    }
+
     /// Embeddings by content key.
     pub fn embeddings(&self) -> PathBuf {
         self.cache.join("embeddings")

@@ -5,7 +5,8 @@
 //!
 //! Rooms, in the order data flows: [`checkpoint`] files to named raw tensors; [`weights`] names and shapes claimed by an
 //! architecture, every tensor accounted for; [`layer`] linear, norm, attention, feed-forward, patches; [`position`] tables and rotary
-//! angles; [`pixels`] bytes to normalised values; [`vision`] the towers of multimodal language models; `kernel` fused steps on the CPU.
+//! angles; [`pixels`] pixels to normalised values; [`batch`] rows of a call; [`vision`] the towers of multimodal language models;
+//! `kernel` fused steps on the CPU.
 //!
 //! Every layer has two forms that compute the same: one of candle's basic operations, which has gradients and runs on any device,
 //! and one with fused in-place steps for inference on the CPU. A layer takes the second by itself when nothing in the product is
@@ -25,6 +26,7 @@
 // Memory-mapping is the one exception, in `checkpoint::file`.
 #![deny(unsafe_code)]
 
+pub mod batch;
 pub mod chat;
 pub mod checkpoint;
 mod error;

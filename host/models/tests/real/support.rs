@@ -106,6 +106,7 @@ pub fn open_options(settings: &[(&str, &str)]) -> OpenOptions {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings: all,
         network: Vec::new(),
     }

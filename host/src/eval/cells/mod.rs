@@ -4,10 +4,13 @@
 mod rows;
 
 use super::EvalError;
-use super::method::{FitSummary, Method, MethodInput, Scored};
+use super::method::{FitSummary, How, Method, MethodInput, Scored};
+use super::prompting::CandidateMass;
+use super::texts::Texts;
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
 use focus_curation::splits::Use;
+use focus_plugin_abi::v1::message::InterfaceName;
 use focus_probe::{Device, ProbeError};
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records,
@@ -31,6 +34,21 @@ pub struct CellRecord {
     pub fit: Option<FitSummary>,
     /// Why the cell has no predictions.
     pub skipped: Option<String>,
+    /// Of a prompted model: how much of the first token's distribution lay on answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate_mass: Option<CandidateMass>,
+}
+
+impl CellRecord {
+    /// A cell of which nothing else is known yet.
+    pub fn new(cell: CellKey) -> Self {
+        Self {
+            cell,
+            fit: None,
+            skipped: None,
+            candidate_mass: None,
+        }
+    }
 }
 
 /// All answers of one model, in memory: `dim` values an answered image.
@@ -113,6 +131,8 @@ pub struct CellInputs<'a> {
     pub embeddings: &'a Embeddings,
     /// What the published code is fitted and scored on, where the split is a published file.
     pub uses: Option<&'a [Use]>,
+    /// What the model made of the tasks' sentences, for methods of dual encoders.
+    pub texts: Option<&'a Texts>,
     /// The dataset's id.
     pub dataset: &'a str,
     /// The model's id.
@@ -136,6 +156,9 @@ pub fn compute_cells(
                 record.labels.get(task) != record.published_labels.get(task)
             });
         for method in methods {
+            if matches!(method.how, How::Generations) {
+                continue;
+            }
             let key = |suffix: &str| {
                 CellKey::new(
                     inputs.dataset,
@@ -183,37 +206,58 @@ fn cell(
     track: Track,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
 ) -> Result<CellRecord, EvalError> {
-    let (train, test) = (
-        fold_rows(inputs, task, track, Fold::Train),
-        fold_rows(inputs, task, track, Fold::Test),
-    );
+    let train = if method.fits {
+        fold_rows(inputs, task, track, Fold::Train)
+    } else {
+        FoldRows::default()
+    };
+    let test = fold_rows(inputs, task, track, Fold::Test);
+    let skipped = |cell: CellKey, why: &str| {
+        Ok(CellRecord {
+            skipped: Some(why.into()),
+            ..CellRecord::new(cell)
+        })
+    };
     if test.rows.is_empty() && test.failed.is_empty() {
-        return Ok(CellRecord {
-            cell: key,
-            fit: None,
-            skipped: Some("no test image has a known label".into()),
-        });
+        return skipped(key, "no test image has a known label");
     }
+    let texts = match method.needs {
+        InterfaceName::DualEncoder => {
+            let pair = inputs
+                .texts
+                .and_then(|texts| Some(texts.tasks.get(task)?.pair(texts.similarity)));
+            if pair.is_none() {
+                return skipped(key, "the task has no sentences to tell its classes by");
+            }
+            pair
+        }
+        _ => None,
+    };
     let train_labels: Vec<bool> = train.rows.iter().map(|row| row.label).collect();
     let input = MethodInput {
         dim: inputs.embeddings.dim,
         train: &inputs.embeddings.gather(&train.places),
         train_labels: &train_labels,
         test: &inputs.embeddings.gather(&test.places),
+        texts,
         device: inputs.device,
     };
-    let output = match (method.run)(&input) {
+    let How::Embeddings(run) = method.how else {
+        return skipped(key, "the method asks a generative model");
+    };
+    let output = match run(&input) {
         Ok(output) => output,
         Err(error @ (ProbeError::OneClass { .. } | ProbeError::NoRows)) => {
             return Ok(CellRecord {
-                cell: key,
-                fit: None,
                 skipped: Some(error.to_string()),
+                ..CellRecord::new(key)
             });
         }
         Err(error) => return Err(error.into()),
     };
     let mut rows = Vec::new();
+    // Of each row, its place among the answered test images.
+    let mut places = Vec::new();
     for (fold, side, scored) in [
         (Fold::Train, &train, &output.train),
         (Fold::Test, &test, &output.test),
@@ -222,6 +266,8 @@ fn cell(
         let answered = answered.map(|(row, scored)| (*row, Outcome::Ok, None, Some(*scored)));
         let failed = side.failed.iter();
         let failed = failed.map(|(row, outcome, reason)| (*row, *outcome, Some(reason), None));
+        places.extend((0..scored.len()).map(|at| (fold == Fold::Test).then_some(at)));
+        places.extend(side.failed.iter().map(|_| None));
         rows.extend(
             answered
                 .chain(failed)
@@ -231,11 +277,16 @@ fn cell(
                 }),
         );
     }
-    store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
+    let spread = |values: Vec<f64>| places.iter().map(|at| Some(values[(*at)?])).collect();
+    let extra = output
+        .extra
+        .into_iter()
+        .map(|(name, values)| (name.to_owned(), spread(values)))
+        .collect();
+    store(&Predictions::new(key.clone(), rows, extra)?)?;
     Ok(CellRecord {
-        cell: key,
         fit: output.fit,
-        skipped: None,
+        ..CellRecord::new(key)
     })
 }
 
