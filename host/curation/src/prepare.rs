@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use focus_images::{
     ContentHash, Decode, DecodeNotes, ImageError, Limits, PixelCache, PrepareSpec, PreparedImage,
-    RgbImage,
-    decode, prepare, read_file,
+    RgbImage, decode, prepare, read_file,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -110,7 +110,6 @@ mod tests {
             hub: dir.join("hub"),
             cache: dir.join("cache"),
             plugin_path: vec![dir.join("absent"), dir.to_path_buf()],
-            hub: dir.join("hub"),
             weights: dir.join("weights"),
         }
     }

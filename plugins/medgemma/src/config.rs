@@ -286,10 +286,21 @@ mod tests {
     fn what_hub_files_leave_out_is_their_class_s() {
         let config = Config::parse(&medgemma_4b().to_string()).unwrap();
         let text = &config.decoder;
-        assert_eq!((text.vocab, text.heads, text.kv_heads, text.head_dim), (262_208, 8, 4, 256));
-        assert_eq!((text.scale, text.rope.factor, text.rope.theta), (1.0 / 16.0, 8.0, 1e6));
-        assert_eq!((text.sliding_rope.factor, text.sliding_rope.theta), (1.0, 1e4));
-        let full: Vec<usize> = (0..34).filter(|&l| text.layers[l] == LayerKind::Full).collect();
+        assert_eq!(
+            (text.vocab, text.heads, text.kv_heads, text.head_dim),
+            (262_208, 8, 4, 256)
+        );
+        assert_eq!(
+            (text.scale, text.rope.factor, text.rope.theta),
+            (1.0 / 16.0, 8.0, 1e6)
+        );
+        assert_eq!(
+            (text.sliding_rope.factor, text.sliding_rope.theta),
+            (1.0, 1e4)
+        );
+        let full: Vec<usize> = (0..34)
+            .filter(|&l| text.layers[l] == LayerKind::Full)
+            .collect();
         assert_eq!(full, [5, 11, 17, 23, 29]);
         assert!(text.tied && text.bidirectional_images);
         assert_eq!(config.pooling(), (16, 4));
@@ -302,9 +313,17 @@ mod tests {
             ("/model_type", json!("gemma2"), "found `gemma2`"),
             ("/mm_tokens_per_image", json!(250), "do not pool"),
             ("/mm_tokens_per_image", json!(0), "do not pool"),
-            ("/text_config/rope_scaling/rope_type", json!("yarn"), "`yarn`"),
+            (
+                "/text_config/rope_scaling/rope_type",
+                json!("yarn"),
+                "`yarn`",
+            ),
             ("/text_config/hidden_size", json!(0), "`hidden_size` is 0"),
-            ("/text_config/num_hidden_layers", json!(99_999_999), "too many"),
+            (
+                "/text_config/num_hidden_layers",
+                json!(99_999_999),
+                "too many",
+            ),
             ("/text_config/sliding_window", json!(0), "`sliding_window`"),
             ("/vision_config/patch_size", json!(0), "patch_size"),
         ] {
@@ -316,7 +335,11 @@ mod tests {
         for (field, value, said) in [
             ("num_key_value_heads", json!(3), "multiple"),
             ("final_logit_softcapping", json!(30.0), "expected none"),
-            ("layer_types", json!(["full_attention"]), "expected 34, found 1"),
+            (
+                "layer_types",
+                json!(["full_attention"]),
+                "expected 34, found 1",
+            ),
             ("hidden_activation", json!("swoosh"), "`swoosh`"),
             ("use_bidirectional_attention", json!(true), "encoder"),
         ] {

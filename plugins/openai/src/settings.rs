@@ -252,6 +252,7 @@ mod tests {
                 .map(|&(key, value)| (key.to_owned(), value.to_owned()))
                 .collect(),
             network: Vec::new(),
+            ..OpenOptions::default()
         })
     }
 

@@ -29,6 +29,7 @@ fn options(folder: Option<&Path>) -> OpenOptions {
         weights: folder.map(|path| path.to_str().unwrap().to_owned()),
         threads: 1,
         settings: BTreeMap::new(),
+        ..OpenOptions::default()
     }
 }
 

@@ -115,7 +115,10 @@ mod tests {
             assert!(!prompt.text.contains('\n') && !prompt.replaced);
         }
         // The published bytes: a change here is another benchmark.
-        assert_eq!(prompts["binary_dr"].digest, "blake3:5a49fc9f99f99f25b10cefa1f0d878a916f730ee0f4fa23f3135f90a5479601d");
+        assert_eq!(
+            prompts["binary_dr"].digest,
+            "blake3:5a49fc9f99f99f25b10cefa1f0d878a916f730ee0f4fa23f3135f90a5479601d"
+        );
     }
 
     #[test]

@@ -99,6 +99,7 @@ pub fn options(weights: Option<&Path>, settings: &[(&str, &str)]) -> OpenOptions
             .iter()
             .map(|&(key, value)| (key.to_owned(), value.to_owned()))
             .collect::<BTreeMap<_, _>>(),
+        ..OpenOptions::default()
     }
 }
 

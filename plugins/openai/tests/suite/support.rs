@@ -25,6 +25,7 @@ pub fn options(settings: &[(&str, &str)], network: &[&str]) -> OpenOptions {
             .map(|&(key, value)| (key.to_owned(), value.to_owned()))
             .collect(),
         network: network.iter().map(|&host| host.to_owned()).collect(),
+        ..OpenOptions::default()
     }
 }
 

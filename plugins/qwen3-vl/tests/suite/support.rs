@@ -145,6 +145,7 @@ pub fn options(settings: &[(&str, &str)], weights: Option<&Path>) -> OpenOptions
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
             .collect(),
+        ..OpenOptions::default()
     }
 }
 

@@ -167,6 +167,7 @@ impl Place {
                 cache: self.cache.clone(),
                 plugin_path: Vec::new(),
                 hub: self.path("hub"),
+                weights: self.path("weights"),
             },
         }
     }
@@ -226,6 +227,7 @@ fn dataset(records: Records, files: Vec<PathBuf>) -> Dataset {
         access: focus_datasets::Access::Open,
         route: String::new(),
         split: None,
+        published: None,
     }
 }
 
