@@ -235,11 +235,15 @@ impl Block {
         };
         let projections = match names.attention {
             [all] => Projections::Packed(linear(all, dim, 3 * dim, biases.query)?),
-            [query, key, value] => Projections::Separate {
-                query: linear(query, dim, dim, biases.query)?,
-                key: linear(key, dim, dim, biases.key)?,
-                value: linear(value, dim, dim, biases.value)?,
-            },
+            [query, key, value] => {
+                let query = linear(query, dim, dim, biases.query)?;
+                let key = linear(key, dim, dim, biases.key)?;
+                let value = linear(value, dim, dim, biases.value)?;
+                match config.position {
+                    Position::Rotary { .. } => Projections::Separate { query, key, value },
+                    _ => Projections::joined(&query, &key, &value)?,
+                }
+            }
             _ => return Err(unfit("attention has one map or three".into())),
         };
         let activation = config.activation;

@@ -45,11 +45,11 @@ impl Block {
         let (dim, hidden) = (stack.dim, stack.hidden);
         let linear = |name: &str, from, to| Linear::load(&at.at(name), from, to, true);
         let projections = match names.attention {
-            [query, key, value] => Projections::Separate {
-                query: linear(query, dim, dim)?,
-                key: linear(key, dim, dim)?,
-                value: linear(value, dim, dim)?,
-            },
+            [query, key, value] => Projections::joined(
+                &linear(query, dim, dim)?,
+                &linear(key, dim, dim)?,
+                &linear(value, dim, dim)?,
+            )?,
             [packed, ..] => Projections::Packed(packed_projection(&at.at(packed), dim)?),
             [] => unreachable!("every naming has attention"),
         };

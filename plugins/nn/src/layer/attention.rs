@@ -25,6 +25,13 @@ pub enum Projections {
     },
 }
 
+impl Projections {
+    /// Three maps as one, for attention without rotary positions or adapters.
+    pub fn joined(query: &Linear, key: &Linear, value: &Linear) -> Result<Self> {
+        Ok(Self::Packed(Linear::stacked(&[query, key, value])?))
+    }
+}
+
 /// Sizes of an attention layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttentionConfig {
