@@ -46,23 +46,6 @@ impl Block {
         })
     }
 
-    /// Every linear layer, by its name behind `at`.
-    pub(super) fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
-        let mut show = |name: &str, linear: &mut Linear| {
-            visit(&join(at, name), Module::Linear(linear));
-        };
-        show("self_attn.out_proj", self.attention.output_mut());
-        if let Projections::Separate { query, key, value } = self.attention.projections_mut() {
-            show("self_attn.q_proj", query);
-            show("self_attn.k_proj", key);
-            show("self_attn.v_proj", value);
-        }
-        if let Mlp::Plain { up, down, .. } = &mut self.mlp {
-            show("mlp.fc1", up);
-            show("mlp.fc2", down);
-        }
-    }
-
     /// `x` of shape (batch, tokens, dim).
     pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let branch = self
@@ -71,5 +54,22 @@ impl Block {
         let x = add_residual(x, branch, None)?;
         let branch = self.mlp.forward(&self.norm2.forward(&x)?)?;
         add_residual(&x, branch, None)
+    }
+
+    /// Show every linear layer, by its name behind `at`.
+    pub(super) fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        let own = join(at, "self_attn");
+        if let Projections::Separate { query, key, value } = self.attention.projections_mut() {
+            for (name, linear) in [("q_proj", query), ("k_proj", key), ("v_proj", value)] {
+                visit(&join(&own, name), Module::Linear(linear));
+            }
+        }
+        let output = self.attention.output_mut();
+        visit(&join(&own, "out_proj"), Module::Linear(output));
+        if let Mlp::Plain { up, down, .. } = &mut self.mlp {
+            for (name, linear) in [("mlp.fc1", up), ("mlp.fc2", down)] {
+                visit(&join(at, name), Module::Linear(linear));
+            }
+        }
     }
 }

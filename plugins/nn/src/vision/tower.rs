@@ -87,13 +87,6 @@ impl VisionTower {
         &self.config
     }
 
-    /// Show every linear layer to an adapter, by its name behind `at` (`model.vision_tower`).
-    pub fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
-        for (number, block) in self.blocks.iter_mut().enumerate() {
-            block.visit(&join(at, &format!("encoder.layers.{number}")), visit);
-        }
-    }
-
     /// A hidden state of pictures (batch, 3, size, size), normalised: (batch, tokens, dim), the class token first where there is one.
     /// `layer` counts as transformers does: 0 is what enters the first layer, `depth` what leaves the last, and -1 is the last, -2
     /// the one before. No norm is applied to it.
@@ -120,6 +113,13 @@ impl VisionTower {
     pub fn patches(&self, hidden: &Tensor) -> Result<Tensor> {
         let own = usize::from(self.config.class_token);
         hidden.narrow(1, own, hidden.dim(1)? - own)?.contiguous()
+    }
+
+    /// Show every linear layer that an adapter may change, by its name behind `at` (`model.vision_tower`, in the newest spelling).
+    pub fn visit(&mut self, at: &str, visit: &mut dyn FnMut(&str, Module<'_>)) {
+        for (number, block) in self.blocks.iter_mut().enumerate() {
+            block.visit(&join(at, &format!("encoder.layers.{number}")), visit);
+        }
     }
 
     /// Tokens that enter the first layer.
