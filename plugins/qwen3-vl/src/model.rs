@@ -168,7 +168,7 @@ fn facts(described: &Described) -> BTreeMap<String, String> {
             (
                 "resize",
                 format!(
-                    "sides to multiples of {}, rounded half to even, within min_pixels and max_pixels; {:?} on bytes, as Pillow",
+                    "sides to multiples of {}, rounded half to even, within min_pixels and max_pixels; {:?} on bytes as Pillow, rows before columns",
                     processor.factor(),
                     processor.filter
                 ),

@@ -3,7 +3,7 @@
 
 use crate::config::VisionConfig;
 use focus_plugin_sdk::Picture;
-use focus_resize::{Filter, ResizeError, resize_rgb8};
+use focus_resize::{Filter, PassOrder, ResizeError, Resizer, Scaling};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -231,12 +231,12 @@ impl Processor {
     /// Resize, normalise and cut.
     pub fn prepare(&self, picture: &Picture<'_>) -> Result<Patches, ProcessorError> {
         let (width, height) = self.smart_resize(picture.width, picture.height)?;
-        let rgb = resize_rgb8(
-            picture.rgb,
-            (picture.width as u32, picture.height as u32),
-            (width as u32, height as u32),
-            self.filter,
-        )?;
+        let from = (picture.width as u32, picture.height as u32);
+        // As torchvision has it, which the reference resizes with, and as Pillow had it before version 13.
+        let scaling = Scaling::new(from, (width as u32, height as u32), self.filter)
+            .with_order(PassOrder::HorizontalFirst);
+        let mut rgb = vec![0; width * height * 3];
+        Resizer::new().resize(&scaling, 3, picture.rgb, &mut rgb)?;
         Ok(self.cut(&rgb, width, height))
     }
 

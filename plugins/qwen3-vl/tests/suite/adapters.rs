@@ -117,7 +117,7 @@ fn the_plugin_answers_with_the_adapter_that_is_asked_for() {
     assert_eq!(reply.base.as_deref(), Some("fixture/qwen3vl"));
     attach(&mut model, "whole", &folder().join("lora_mts")).unwrap();
     // A picture whose bytes are Pillow's and torchvision's alike, but for one level here and there.
-    let pictures = [photograph("fundus_w.png")];
+    let pictures = [photograph(2)];
     let mut tokens = |adapter: Option<&str>| {
         let request = request(adapter, (pictures[0].0, pictures[0].1));
         generate(&mut model, &request, &pictures).groups[0].answers[0]

@@ -1,8 +1,6 @@
 //! The plugin through its door: photographs and questions to answers.
 
-use crate::support::{
-    Expected, PICTURES, folder, generate, json, open, options, photograph, question,
-};
+use crate::support::{Expected, folder, generate, json, open, options, photograph, question};
 use focus_plugin_sdk::{
     Finish, GenerateRequest, GeneratedAnswer, Host, ImageSize, Model, PromptGroup, StopRule,
 };
@@ -51,7 +49,7 @@ fn best(answer: &GeneratedAnswer, range: std::ops::Range<usize>) -> f64 {
 #[test]
 fn photographs_are_answered_as_by_the_reference() {
     let expected = Expected::open();
-    let pictures = PICTURES.map(photograph);
+    let pictures = [0, 1, 2].map(photograph);
     let question = question();
     let prompts = [question.as_str()];
     let groups: [(&[u32], &[&str]); 3] = [(&[0], &prompts), (&[1], &prompts), (&[2], &prompts)];
@@ -89,7 +87,7 @@ fn photographs_are_answered_as_by_the_reference() {
 
 #[test]
 fn sharing_and_company_change_nothing() {
-    let pictures = [photograph(PICTURES[0]), photograph(PICTURES[2])];
+    let pictures = [photograph(0), photograph(2)];
     let question = question();
     let prompts = [question.as_str(), "Is it glaucoma?", "yes or no?"];
     let mut model = open();
@@ -121,7 +119,7 @@ fn sharing_and_company_change_nothing() {
 
 #[test]
 fn a_group_that_fails_does_so_alone() {
-    let pictures = [photograph(PICTURES[2]), (1, 400, vec![0; 1200])];
+    let pictures = [photograph(2), (1, 400, vec![0; 1200])];
     let question = question();
     let prompts = [question.as_str()];
     let mut model = open();
@@ -180,7 +178,7 @@ fn facts_say_what_decides_the_results() {
 
 #[test]
 fn a_smaller_budget_takes_fewer_tokens() {
-    let pictures = [photograph(PICTURES[0])];
+    let pictures = [photograph(0)];
     let settings = [("max_pixels", "8192")];
     let mut model = QwenVl::open(&options(&settings, Some(&folder())), &Host::detached()).unwrap();
     let reply = generate(
@@ -199,7 +197,7 @@ fn a_smaller_budget_takes_fewer_tokens() {
 
 #[test]
 fn a_toy_needs_no_folder_and_its_seed_says_everything() {
-    let pictures = [photograph(PICTURES[0]), photograph(PICTURES[2])];
+    let pictures = [photograph(0), photograph(2)];
     let run = |seed: &str, dtype: &str| {
         let mut options = options(&[("weights", seed), ("size", "tiny")], None);
         options.dtype = Some(dtype.into());

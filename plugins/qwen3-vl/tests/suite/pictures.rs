@@ -1,6 +1,6 @@
 //! Pictures to patches: sizes, bytes, numbers, order.
 
-use crate::support::{Expected, PICTURES, difference, photograph, picture, text};
+use crate::support::{Expected, difference, photograph, picture, text};
 use qwen3_vl::config::Config;
 use qwen3_vl::processor::{Processor, ProcessorError};
 
@@ -13,31 +13,34 @@ fn processor() -> Processor {
 #[test]
 fn grids_are_the_references() {
     let expected = Expected::open();
-    for (number, file) in PICTURES.iter().enumerate() {
+    for number in 0..3 {
         let grid = expected.ids(&format!("{number}.image_grid_thw"));
         let found = processor()
-            .prepare(&picture(&photograph(file)))
+            .prepare(&picture(&photograph(number)))
             .unwrap()
             .grid;
-        assert_eq!([1, found.0 as u32, found.1 as u32][..], grid, "{file}");
+        assert_eq!([1, found.0 as u32, found.1 as u32][..], grid, "{number}");
     }
 }
 
 #[test]
 fn pixels_are_pillows_in_the_references_order() {
     let expected = Expected::open();
-    for (number, file) in PICTURES.iter().enumerate() {
-        let found = processor().prepare(&picture(&photograph(file))).unwrap();
+    for number in 0..3 {
+        let found = processor().prepare(&picture(&photograph(number))).unwrap();
         let pillow = expected.patches(number, "levels_pil");
-        // The JPEG is decoded by another library than Pillow's, a level apart here and there.
-        let apart = difference(&found.values, &pillow.values);
+        assert_eq!(found.values, pillow.values, "{number}");
+        // torchvision's kernel rounds otherwise, by a level here and there. With the passes in the other order it would be every
+        // sixth value of the first picture, up to two levels.
+        let torchvision = expected.patches(number, "levels");
+        let apart = difference(&found.values, &torchvision.values);
+        assert!(apart <= 2.0 / 255.0 + 1e-6, "{number}: {apart}");
+        let pairs = found.values.iter().zip(&torchvision.values);
+        let differing = pairs.filter(|(a, b)| a != b).count();
         assert!(
-            apart <= if number == 1 { 2.0 } else { 0.0 } * 2.0 / 255.0 + 1e-6,
-            "{file}: {apart}"
+            differing * 500 < found.values.len(),
+            "{number}: {differing}"
         );
-        // torchvision's kernel rounds otherwise, by a level or two.
-        let apart = difference(&found.values, &expected.patches(number, "levels").values);
-        assert!(apart <= 2.0 * 2.0 / 255.0 + 1e-6, "{file}: {apart}");
     }
 }
 

@@ -18,8 +18,6 @@ pub const RELATIVE: f32 = 1e-4;
 /// As above.
 pub const ABSOLUTE: f32 = 2e-5;
 
-pub const PICTURES: [&str; 3] = ["fundus_b.png", "fundus_c.jpg", "fundus_w.png"];
-
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
@@ -103,12 +101,10 @@ pub fn values(tensor: &Tensor) -> Vec<f32> {
 }
 
 /// Width, height and bytes of a photograph.
-pub fn photograph(file: &str) -> (usize, usize, Vec<u8>) {
-    let bytes = std::fs::read(folder().join(file)).unwrap();
-    let image = focus_images::decode(&bytes, &focus_images::Limits::default())
-        .unwrap()
-        .0;
-    (image.width as usize, image.height as usize, image.pixels)
+pub fn photograph(number: usize) -> (usize, usize, Vec<u8>) {
+    let expected = Expected::open();
+    let raw = expected.0.get(&format!("{number}.rgb")).unwrap();
+    (raw.shape()[1], raw.shape()[0], raw.bytes().into_owned())
 }
 
 /// A question about one picture.
