@@ -4,12 +4,15 @@
 
 mod cli;
 mod curation;
+mod dual;
 mod failures;
 mod idrid;
 mod layering;
 mod many;
 mod pictures;
+mod prompting;
 mod resume;
+mod splits;
 mod statistics;
 mod support;
 mod synthetic;

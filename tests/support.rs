@@ -23,6 +23,8 @@ pub(crate) struct Built {
     pub(crate) hostile: PathBuf,
     /// `libvit.so`.
     pub(crate) vit: PathBuf,
+    /// `libclip.so`.
+    pub(crate) clip: PathBuf,
     _plugins: TempDir,
 }
 
@@ -43,6 +45,8 @@ pub(crate) fn built() -> &'static Built {
             "hostile",
             "-p",
             "vit",
+            "-p",
+            "clip",
         ]);
         let folder = profile_folder();
         if folder.ends_with("release") {
@@ -66,9 +70,10 @@ pub(crate) fn built() -> &'static Built {
             handcrafted: copy("libhandcrafted.so"),
             hostile: copy("libhostile.so"),
             vit: copy("libvit.so"),
+            clip: copy("libclip.so"),
             _plugins: plugins,
         };
-        for plugin in [&built.handcrafted, &built.hostile, &built.vit] {
+        for plugin in [&built.handcrafted, &built.hostile, &built.vit, &built.clip] {
             let out = Command::new(&built.host)
                 .args(["plugin", "seal"])
                 .arg(plugin)

@@ -13,3 +13,4 @@ pub mod plugins;
 pub mod progress;
 pub mod report;
 pub mod task;
+pub mod weights;

@@ -154,7 +154,9 @@ mod tests {
             dtype: None,
             weights: None,
             threads: 1,
+            batch_size: None,
             settings: [("grid".to_owned(), "2".to_owned())].into(),
+            network: Vec::new(),
         };
         let mut model = open(&options, &Host::detached()).expect("opens");
         let pixels = vec![9; 3 * 4 * 4 * 3];

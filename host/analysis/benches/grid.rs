@@ -113,6 +113,7 @@ impl CellSource for Synthetic {
                 sample,
                 id,
                 fold,
+                copy: 0,
                 split: None,
                 patient: None,
                 label: Some(label),

@@ -25,8 +25,7 @@ impl Track {
     }
 }
 
-/// Ends the method's name in a cell whose labels follow the published code where they differ from the corrected ones.
-pub const AS_PUBLISHED_SUFFIX: &str = "+as_published";
+pub use focus_store::AS_PUBLISHED_SUFFIX;
 
 /// The methods that the paper reports; every other one belongs to the corrected track alone.
 pub const PUBLISHED_METHODS: [&str; 3] = ["linear_probing", "zero_shot", "prompting"];

@@ -46,6 +46,7 @@ pub fn row(sample: u32, id: &str, label: bool, score: f64) -> PredictionRow {
         sample,
         id: id.into(),
         fold: Fold::Test,
+        copy: 0,
         split: Some("test".into()),
         patient: None,
         label: Some(label),

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use focus_images::{
-    ContentHash, Decode, DecodeNotes, ImageError, Limits, PixelCache, PrepareSpec, RgbImage,
+    ContentHash, Decode, DecodeNotes, ImageError, Limits, PixelCache, PrepareSpec, PreparedImage,
+    RgbImage,
     decode, prepare, read_file,
 };
 use rayon::prelude::*;
@@ -207,7 +208,7 @@ fn render(
     bytes: &[u8],
     specs: &[&PrepareSpec],
     limits: &Limits,
-) -> Result<Vec<(RgbImage, DecodeNotes)>, ImageError> {
+) -> Result<Vec<(PreparedImage, DecodeNotes)>, ImageError> {
     let exact = specs.iter().filter(|spec| spec.decode == Decode::Exact);
     if exact.count() < 2 {
         return specs

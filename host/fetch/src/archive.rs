@@ -75,14 +75,53 @@ pub fn unpack_zip(context: &Context<'_>, folder: &Folder, name: &str) -> Result<
                 bytes: entry.size,
             });
         }
-        if Path::new(last)
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case("zip"))
-        {
+        if is_zip(last) {
             unpacked.nested.push(entry.name.clone());
         }
     }
     Ok(unpacked)
+}
+
+/// How deep archives within archives are unpacked.
+const DEPTH: usize = 4;
+
+/// Unpack every zip archive among the files, and those inside them, each into the part of the folder where it lies. Other files are left
+/// alone. What was unpacked before is found and kept.
+///
+/// # Errors
+/// As [`unpack_zip`]; archives nested deeper than four.
+pub fn unpack_all<'a>(
+    context: &Context<'_>,
+    folder: &Folder,
+    files: impl Iterator<Item = &'a str>,
+) -> Result<Unpacked> {
+    let mut waiting: Vec<(String, usize)> = files
+        .filter(|name| is_zip(name))
+        .map(|name| (name.to_owned(), 1))
+        .collect();
+    let mut all = Unpacked::default();
+    while let Some((name, depth)) = waiting.pop() {
+        if depth > DEPTH {
+            let (parent, last) = folder.parent(&name)?;
+            return Err(FetchError::Archive {
+                path: parent.at(last),
+                what: format!("it lies within more than {DEPTH} other archives"),
+            });
+        }
+        let one = unpack_zip(context, folder, &name)?;
+        all.written += one.written;
+        all.present += one.present;
+        all.bytes += one.bytes;
+        waiting.extend(one.nested.iter().map(|inner| (inner.clone(), depth + 1)));
+        all.nested.extend(one.nested);
+    }
+    Ok(all)
+}
+
+fn is_zip(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("zip"))
 }
 
 /// Every file of the archive, all of them checked.

@@ -27,6 +27,14 @@ impl Secret {
         Self(text.into())
     }
 
+    /// A file's text without white space around it; `None` if there is no such file, or nothing in it.
+    pub(crate) fn from_file(path: &Path) -> Result<Option<Self>> {
+        let text = read_secret(path)?;
+        Ok(text
+            .map(|text| Self::new(text.reveal().trim()))
+            .filter(|text| !text.reveal().is_empty()))
+    }
+
     /// The text: to be sent, never to be shown.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -50,6 +58,8 @@ pub enum Service {
     Figshare,
     /// kaggle.com.
     Kaggle,
+    /// A Hugging Face hub; a token, never user name and password.
+    HuggingFace,
     /// Any other address; credentials from netrc only.
     Web,
 }
@@ -60,7 +70,7 @@ impl Service {
         match self {
             Self::PhysioNet => Some(("PHYSIONET_USERNAME", "PHYSIONET_PASSWORD", "physionet.org")),
             Self::Kaggle => Some(("KAGGLE_USERNAME", "KAGGLE_KEY", "www.kaggle.com")),
-            Self::Zenodo | Self::Figshare | Self::Web => None,
+            Self::Zenodo | Self::Figshare | Self::HuggingFace | Self::Web => None,
         }
     }
 
@@ -73,6 +83,7 @@ impl Service {
             Self::Kaggle => {
                 "Create an API token in your Kaggle account settings and save it as ~/.kaggle/kaggle.json (chmod 600), or set KAGGLE_USERNAME and KAGGLE_KEY"
             }
+            Self::HuggingFace => "Make a token in your account's settings and set HF_TOKEN",
             Self::Zenodo | Self::Figshare | Self::Web => {
                 "Add `machine HOST login NAME password WORD` to ~/.netrc (chmod 600)"
             }
@@ -87,33 +98,51 @@ impl fmt::Display for Service {
             Self::Zenodo => "Zenodo",
             Self::Figshare => "figshare",
             Self::Kaggle => "Kaggle",
+            Self::HuggingFace => "the Hugging Face hub",
             Self::Web => "this address",
         })
     }
 }
 
-/// User name and password for one origin.
+/// User name and password, or a token, for one origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login {
     origin: Origin,
-    user: Secret,
-    password: Secret,
+    proof: Proof,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Proof {
+    Password { user: Secret, password: Secret },
+    Token(Secret),
 }
 
 impl Login {
     /// For `origin`, which must be reached over TLS or lie within this computer.
     pub fn new(service: Service, origin: Origin, user: Secret, password: Secret) -> Result<Self> {
+        Self::with(service, origin, Proof::Password { user, password })
+    }
+
+    /// A hub's token, under the same rule. It must be plain text, as in an HTTP header.
+    pub fn bearer(origin: Origin, token: Secret) -> Result<Self> {
+        if !token.reveal().bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(FetchError::CredentialFile {
+                path: "HF_TOKEN".into(),
+                line: None,
+                rule: "a token must be letters, digits and signs of ASCII",
+            });
+        }
+        Self::with(Service::HuggingFace, origin, Proof::Token(token))
+    }
+
+    fn with(service: Service, origin: Origin, proof: Proof) -> Result<Self> {
         if !origin.is_private() {
             return Err(FetchError::Unprotected {
                 service,
                 origin: origin.to_string(),
             });
         }
-        Ok(Self {
-            origin,
-            user,
-            password,
-        })
+        Ok(Self { origin, proof })
     }
 
     /// The only place it may be sent to.
@@ -123,8 +152,13 @@ impl Login {
 
     /// Value of the `Authorization` header.
     pub(crate) fn header(&self) -> String {
-        let pair = format!("{}:{}", self.user.reveal(), self.password.reveal());
-        format!("Basic {}", STANDARD.encode(pair))
+        match &self.proof {
+            Proof::Password { user, password } => {
+                let pair = format!("{}:{}", user.reveal(), password.reveal());
+                format!("Basic {}", STANDARD.encode(pair))
+            }
+            Proof::Token(token) => format!("Bearer {}", token.reveal()),
+        }
     }
 }
 
@@ -372,7 +406,9 @@ mod tests {
             .login(Service::Kaggle, &kaggle)
             .expect("reads")
             .expect("found");
-        assert_eq!(login.user.reveal(), "ann");
+        let pair = (Secret::new("ann"), Secret::new("k3y"));
+        let wanted = Login::new(Service::Kaggle, kaggle.clone(), pair.0, pair.1);
+        assert_eq!(login, wanted.expect("private"));
         std::fs::write(&file, r#"{"username":"ann","key":hunter2}"#).expect("writes");
         let error = ring.login(Service::Kaggle, &kaggle).expect_err("malformed");
         assert!(

@@ -280,6 +280,28 @@ pub enum FetchError {
         /// What is wrong.
         what: String,
     },
+    /// A model repository's name that is none.
+    #[error("Bad repository name `{name}`: expected `ORG/NAME`")]
+    RepositoryName {
+        /// The name, shortened.
+        name: String,
+    },
+    /// A repository without the file asked for.
+    #[error("Repository `{repository}` has no file `{name}`")]
+    NoSuchFile {
+        /// The file.
+        name: String,
+        /// The repository.
+        repository: String,
+    },
+    /// Not on this machine, and asking is forbidden.
+    #[error("{what} is not in `{}`, and HF_HUB_OFFLINE forbids asking", cache.display())]
+    Offline {
+        /// What is missing.
+        what: String,
+        /// Where it was looked for.
+        cache: PathBuf,
+    },
     /// An archive is damaged, or holds what must not be unpacked.
     #[error("Could not unpack `{}`: {what}", path.display())]
     Archive {
@@ -375,6 +397,7 @@ impl FetchError {
             Self::Archive { .. } => Some(
                 "Unpack it with another program, after a look at what is in it (`unzip -l`)".into(),
             ),
+            Self::Offline { .. } => Some("Unset HF_HUB_OFFLINE to fetch it".into()),
             Self::ByHand { steps, .. } => Some(steps.clone()),
             Self::Cancelled => Some("Run the command again to continue".into()),
             _ => None,

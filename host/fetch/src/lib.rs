@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `registry` | what is known of each dataset: route, licence, what to sign; a TOML file that a user can extend |
 //! | `source` | the list of files of a dataset, as PhysioNet, Zenodo, figshare or Kaggle tells it |
+//! | `hub` | model repositories of a Hugging Face hub, into its cache |
 //! | `batch` | many files: parallel, polite per host, summed up |
 //! | `file` | one file: resume, retry, verify, rename |
 //! | `http` | one request: redirects, time limits, who may see credentials |
@@ -25,6 +26,7 @@ mod error;
 mod file;
 mod folder;
 mod http;
+mod hub;
 mod job;
 mod limits;
 mod machine;
@@ -36,7 +38,7 @@ mod retry;
 mod source;
 
 pub use address::Origin;
-pub use archive::{Unpacked, unpack_zip};
+pub use archive::{Unpacked, unpack_all, unpack_zip};
 pub use batch::{FileReport, Summary, fetch_all};
 pub use cancel::Cancel;
 pub use checksum::{Algorithm, Checksum};
@@ -45,6 +47,7 @@ pub use error::{FetchError, Result};
 pub use file::fetch_file;
 pub use folder::Folder;
 pub use http::{Client, Proxies};
+pub use hub::{Hub, Snapshot, usual};
 pub use job::{FileJob, Outcome, Proof};
 pub use limits::Limits;
 pub use machine::{Machine, System};

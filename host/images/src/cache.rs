@@ -14,7 +14,7 @@ mod room;
 
 use room::Room;
 
-use crate::{ContentHash, DecodeNotes, ImageError, PrepareSpec, RgbImage};
+use crate::{ContentHash, DecodeNotes, ImageError, PrepareSpec, PreparedImage};
 
 /// First bytes of an entry; the last two are its version.
 const MAGIC: [u8; 8] = *b"FOCUSP01";
@@ -73,7 +73,7 @@ impl PixelCache {
         &self,
         content: &ContentHash,
         spec: &PrepareSpec,
-    ) -> Option<(RgbImage, DecodeNotes)> {
+    ) -> Option<(PreparedImage, DecodeNotes)> {
         let path = self.path_of(content, spec);
         let found = match read_entry(&path, content, spec) {
             Ok(found) => return Some(found),
@@ -97,7 +97,7 @@ impl PixelCache {
         &self,
         content: &ContentHash,
         spec: &PrepareSpec,
-        image: &RgbImage,
+        image: &PreparedImage,
         notes: &DecodeNotes,
     ) -> io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -169,7 +169,7 @@ fn read_entry(
     path: &Path,
     content: &ContentHash,
     spec: &PrepareSpec,
-) -> Result<(RgbImage, DecodeNotes), Fault> {
+) -> Result<(PreparedImage, DecodeNotes), Fault> {
     let mut file = File::open(path).map_err(|error| {
         if error.kind() == ErrorKind::NotFound {
             Fault::Absent
@@ -193,7 +193,7 @@ fn read_entry(
     if (width, height) != (spec.width, spec.height) || notes_length > MAX_NOTES {
         return Err(Fault::Damaged("sizes do not fit"));
     }
-    let pixel_bytes = width as usize * height as usize * 3;
+    let pixel_bytes = width as usize * height as usize * spec.pixels.pixel_bytes();
     let length = file.metadata().map_err(Fault::Unreadable)?.len();
     if length != (HEADER + notes_length + pixel_bytes) as u64 {
         return Err(Fault::Damaged("wrong length"));
@@ -209,9 +209,10 @@ fn read_entry(
     let notes =
         serde_json::from_slice(&notes).map_err(|_| Fault::Damaged("notes cannot be parsed"))?;
     Ok((
-        RgbImage {
+        PreparedImage {
             width,
             height,
+            kind: spec.pixels,
             pixels,
         },
         notes,

@@ -22,7 +22,7 @@ pub struct Decoded {
 /// A file's picture as a card asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
-    /// `spec.width * spec.height * 3` bytes of RGB, rows top to bottom.
+    /// RGB, rows top to bottom: `spec.width * spec.height` times the bytes of `spec.pixels`.
     pub pixels: Vec<u8>,
     /// Name of the file's content.
     pub content_hash: ContentHash,
@@ -32,7 +32,7 @@ pub struct Prepared {
     pub from_cache: bool,
 }
 
-/// Decodes a file to upright RGB at full size: for cards marked `float` or `self`.
+/// Decodes a file to upright RGB at full size: for cards marked `self`.
 pub fn decode_file(path: impl AsRef<Path>, limits: &Limits) -> Result<Decoded, ImageError> {
     let path = path.as_ref();
     let bytes = read_file(path, limits)?;

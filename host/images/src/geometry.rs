@@ -2,7 +2,7 @@
 
 use focus_resize::{ResizeError, Resizer, Scaling, Window, YccPlanes};
 
-use crate::{Geometry, ImageError, PrepareSpec};
+use crate::{Geometry, ImageError, PixelType, PrepareSpec, float};
 
 /// A photograph of one size in a final picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,7 @@ impl Placement {
             Geometry::Squash => (width, height),
             Geometry::ShortestEdgeCrop { edge } => shortest_edge(size, edge)?,
             Geometry::Fit => contain(size, (width, height)),
+            Geometry::FitCorner => truncated(size, (width, height))?,
         };
         let (x, crop_width, left) = center(scaled.0, width, spec.geometry);
         let (y, crop_height, top) = center(scaled.1, height, spec.geometry);
@@ -69,6 +70,14 @@ fn contain((width, height): (u32, u32), target: (u32, u32)) -> (u32, u32) {
     }
 }
 
+/// The same, both sides truncated after a division in f64, as FLAIR's Python has it; `None` where a side vanishes.
+fn truncated((width, height): (u32, u32), target: (u32, u32)) -> Option<(u32, u32)> {
+    let shrink = |length: u32, side: u32| f64::from(length) / f64::from(side);
+    let scale = shrink(width, target.0).max(shrink(height, target.1));
+    let cut = |length: u32| (f64::from(length) / scale) as u32;
+    Some((cut(width), cut(height))).filter(|(width, height)| *width > 0 && *height > 0)
+}
+
 /// Along one axis: first kept pixel, number kept, and where they go in the final picture.
 fn center(scaled: u32, wanted: u32, geometry: Geometry) -> (u32, u32, u32) {
     if scaled >= wanted {
@@ -79,6 +88,8 @@ fn center(scaled: u32, wanted: u32, geometry: Geometry) -> (u32, u32, u32) {
             scaled,
             (f64::from(wanted - scaled) / 2.0).round_ties_even() as u32,
         )
+    } else if geometry == Geometry::FitCorner {
+        (0, scaled, 0)
     } else {
         (0, scaled, (wanted - scaled) / 2)
     }
@@ -99,7 +110,7 @@ pub(crate) fn eighths(spec: &PrepareSpec, size: (u32, u32)) -> u8 {
 pub(crate) enum Source<'a> {
     /// Interleaved RGB.
     Rgb(&'a [u8]),
-    /// A JPEG's planes.
+    /// A JPEG's planes; for bytes only.
     Planes(YccPlanes<'a>),
 }
 
@@ -117,7 +128,7 @@ impl Source<'_> {
     }
 }
 
-/// RGB pixels of the final size. `part` is room for a picture that does not fill the final one.
+/// RGB pixels of the final size and number type, as bytes. `part` is room for a picture that does not fill the final one.
 pub(crate) fn apply(
     spec: &PrepareSpec,
     source: Source<'_>,
@@ -138,10 +149,11 @@ pub(crate) fn apply(
         )));
     }
     let placement = Placement::new(spec, size)
-        .ok_or_else(|| refused("its long side would not fit in 32 bits".into()))?;
+        .ok_or_else(|| refused("its resized sides would not lie between 1 and 32 bits".into()))?;
+    let pixel = spec.pixels.pixel_bytes();
     let length = (spec.width as usize)
         .checked_mul(spec.height as usize)
-        .and_then(|pixels| pixels.checked_mul(3))
+        .and_then(|pixels| pixels.checked_mul(pixel))
         .filter(|&bytes| bytes <= MAX_OUTPUT_BYTES)
         .ok_or_else(|| {
             refused(format!(
@@ -151,6 +163,16 @@ pub(crate) fn apply(
         })?;
     let scaling =
         Scaling::new(size, placement.scaled, spec.filter.into()).with_window(placement.window);
+    if spec.pixels == PixelType::F32 {
+        let Source::Rgb(pixels) = source else {
+            unreachable!("planes are decoded for bytes only")
+        };
+        let resized = float::resize(pixels, size, placement.scaled, placement.window, spec.filter)
+            .map_err(resize_refused)?;
+        part.clear();
+        part.extend(resized.iter().flat_map(|value| value.to_le_bytes()));
+        return Ok(framed(spec, &placement, part, length));
+    }
     let mut out = vec![0; length];
     if (placement.window.width, placement.window.height) == (spec.width, spec.height) {
         source
@@ -164,12 +186,21 @@ pub(crate) fn apply(
     source
         .resize(resizer, &scaling, part)
         .map_err(resize_refused)?;
-    let stride = spec.width as usize * 3;
-    let lines = out.chunks_exact_mut(stride).skip(placement.at.1 as usize);
+    Ok(framed(spec, &placement, part, length))
+}
+
+/// The part at its place, black around it: bytes 0, which are the number 0 in either type.
+fn framed(spec: &PrepareSpec, placement: &Placement, part: &[u8], length: usize) -> Vec<u8> {
+    let pixel = spec.pixels.pixel_bytes();
+    let row = placement.window.width as usize * pixel;
+    let mut out = vec![0; length];
+    let lines = out
+        .chunks_exact_mut(spec.width as usize * pixel)
+        .skip(placement.at.1 as usize);
     for (line, from) in lines.zip(part.chunks_exact(row)) {
-        line[placement.at.0 as usize * 3..][..row].copy_from_slice(from);
+        line[placement.at.0 as usize * pixel..][..row].copy_from_slice(from);
     }
-    Ok(out)
+    out
 }
 
 /// Largest final picture, in bytes: far beyond any model's input.
@@ -231,6 +262,28 @@ mod tests {
         assert_eq!((tall.scaled, tall.at), ((149, 224), (38, 0)));
         assert_eq!(place(Geometry::Fit, (10, 10), (5000, 1)).scaled, (10, 1));
         assert_eq!(place(Geometry::Fit, (30, 20), (60, 40)).scaled, (30, 20));
+    }
+
+    #[test]
+    fn the_corner_takes_truncated_sides() {
+        let at = |to, size| place(Geometry::FitCorner, to, size);
+        let wide = at((512, 512), (4288, 2848));
+        assert_eq!((wide.scaled, wide.at), ((512, 340), (0, 0)));
+        assert_eq!(at((512, 512), (2848, 4288)).scaled, (340, 512));
+        // 7 / (7 / 100) is a little less than 100 in f64.
+        assert_eq!(at((100, 100), (7, 7)).scaled, (99, 99));
+        let spec = PrepareSpec::new(64, 64, Geometry::FitCorner, ResizeFilter::Bilinear);
+        assert!(Placement::new(&spec, (5000, 1)).is_none());
+        let source = Source::Rgb(&[0; 15000]);
+        let error = apply(
+            &spec,
+            source,
+            (5000, 1),
+            &mut Resizer::new(),
+            &mut Vec::new(),
+        )
+        .unwrap_err();
+        assert_eq!(error.kind(), "geometry");
     }
 
     #[test]

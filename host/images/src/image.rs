@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FieldNotes, ImageFormat};
+use crate::{FieldNotes, ImageFormat, PixelType};
 
 /// An 8-bit RGB image: rows top to bottom, three bytes a pixel, no padding.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,6 +38,52 @@ impl RgbImage {
 impl fmt::Debug for RgbImage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "RgbImage({} x {})", self.width, self.height)
+    }
+}
+
+/// A picture as a model's card asks for it: rows top to bottom, three channels interleaved, no padding.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PreparedImage {
+    /// Width in pixels, at least 1.
+    pub width: u32,
+    /// Height in pixels, at least 1.
+    pub height: u32,
+    /// Number type of the channels.
+    pub kind: PixelType,
+    /// `width * height` times the bytes of a pixel; `f32` values are little-endian.
+    pub pixels: Vec<u8>,
+}
+
+impl PreparedImage {
+    /// The picture as bytes; `None` where its channels are something else.
+    pub fn into_rgb(self) -> Option<RgbImage> {
+        (self.kind == PixelType::U8).then_some(RgbImage {
+            width: self.width,
+            height: self.height,
+            pixels: self.pixels,
+        })
+    }
+
+    /// Every value in units of value / 255, whatever the number type.
+    pub fn floats(&self) -> Vec<f32> {
+        match self.kind {
+            PixelType::U8 => self.pixels.iter().map(|&v| f32::from(v) / 255.0).collect(),
+            PixelType::F32 => self
+                .pixels
+                .chunks_exact(4)
+                .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+                .collect(),
+        }
+    }
+}
+
+impl fmt::Debug for PreparedImage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "PreparedImage({:?}, {} x {})",
+            self.kind, self.width, self.height
+        )
     }
 }
 

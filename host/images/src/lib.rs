@@ -1,6 +1,6 @@
 //! Photographs: decode (capped), orient, composite, resize through `focus-resize`, keep the result by content.
 //!
-//! Owns everything between a file's bytes and 8-bit RGB pixels of the size that a model's card asks for, and the record of what was done.
+//! Owns everything between a file's bytes and RGB pixels of the size and number type that a model's card asks for, and the record of what was done.
 //! Must not know datasets, labels, models, or what the pixels are for.
 //!
 //! | file | owns |
@@ -16,6 +16,7 @@
 //! | `workspace` | decoding and preparing with buffers that a thread keeps |
 //! | `field` | field-of-view steps: mask, crop, pad |
 //! | `geometry` | from the photograph's shape to the model's |
+//! | `float` | the resize in floating point, a strip at a time |
 //! | `spec` | what a card asks for, and its stable key |
 //! | `cache` | prepared pixels on disk, by content |
 //! | `mask` | label masks: read as labels, resized by nearest sample, measured |
@@ -28,6 +29,7 @@ mod cache;
 mod error;
 mod field;
 mod file;
+mod float;
 mod format;
 mod geometry;
 mod gif;
@@ -49,10 +51,11 @@ pub use error::ImageError;
 pub use field::{FieldCircle, FieldNotes, FieldStep, FieldSteps, FieldStepsError, PixelBox};
 pub use file::{Decoded, Prepared, decode_file, prepare_bytes, prepare_file, read_file};
 pub use format::ImageFormat;
-pub use image::{ContentHash, DecodeNotes, RgbImage, SourceMode};
+pub use image::{ContentHash, DecodeNotes, PreparedImage, RgbImage, SourceMode};
 pub use limits::Limits;
 pub use mask::{LabelMask, MaskCoding, read_mask, read_mask_file, vertical_cup_to_disc};
 pub use spec::{
-    Decode, FAST_VERSION, FIELD_VERSION, Geometry, PIXEL_VERSION, PrepareSpec, ResizeFilter,
+    Decode, FAST_VERSION, FIELD_VERSION, FLOAT_VERSION, Geometry, PIXEL_VERSION, PixelType,
+    PrepareSpec, ResizeFilter,
 };
 pub use workspace::{Workspace, decode, prepare};

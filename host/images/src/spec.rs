@@ -12,6 +12,11 @@ use crate::FieldSteps;
 /// 1: libjpeg-turbo 3.1, png 0.18, alpha on black, Pillow 13's resampling and order of passes.
 pub const PIXEL_VERSION: u32 = 1;
 
+/// Version of the floating-point preparation; part of the key of such specs only.
+///
+/// 1: values / 255 in f32, rows first, sums in f64 rounded to f32 after each pass.
+pub const FLOAT_VERSION: u32 = 1;
+
 /// Version of what the field-of-view steps find and do; part of the key of specs with steps only.
 pub const FIELD_VERSION: u32 = 1;
 
@@ -32,6 +37,38 @@ pub enum Geometry {
     },
     /// The whole picture within the final size, black bars on the rest; sides and bars rounded as Pillow's `ImageOps.pad`.
     Fit,
+    /// Long side to the final size, short side in proportion and truncated to an integer, in the upper left corner; black on the rest. FLAIR's rule, with
+    /// its division in f64: where the final side is no power of two, the long side too may come out a pixel short.
+    FitCorner,
+}
+
+/// Number type of prepared pixels. Mirrors the plugin contract's enum of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PixelType {
+    /// A byte a channel, rounded and clamped after each pass as Pillow does.
+    #[default]
+    U8,
+    /// `f32` in units of value / 255, resized without rounding to bytes and without clamping, as torchvision resizes tensors.
+    F32,
+}
+
+impl PixelType {
+    /// Bytes of a pixel of three channels.
+    pub fn pixel_bytes(self) -> usize {
+        match self {
+            Self::U8 => 3,
+            Self::F32 => 12,
+        }
+    }
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_u8(&self) -> bool {
+        *self == Self::U8
+    }
 }
 
 /// Resampling filter. Mirrors the plugin contract's enum of the same name.
@@ -99,10 +136,13 @@ pub struct PrepareSpec {
     /// How exactly JPEG is decoded.
     #[serde(default, skip_serializing_if = "Decode::is_exact")]
     pub decode: Decode,
+    /// Number type of the pixels.
+    #[serde(default, skip_serializing_if = "PixelType::is_u8")]
+    pub pixels: PixelType,
 }
 
 impl PrepareSpec {
-    /// What a card asks for: no field-of-view steps, decoded exactly.
+    /// What a card asks for: bytes, no field-of-view steps, decoded exactly.
     pub fn new(width: u32, height: u32, geometry: Geometry, filter: ResizeFilter) -> Self {
         Self {
             width,
@@ -111,6 +151,7 @@ impl PrepareSpec {
             filter,
             steps: FieldSteps::NONE,
             decode: Decode::Exact,
+            pixels: PixelType::U8,
         }
     }
 
@@ -126,18 +167,29 @@ impl PrepareSpec {
         Self { decode, ..self }
     }
 
+    /// The same as `pixels`.
+    #[must_use]
+    pub fn with_pixels(self, pixels: PixelType) -> Self {
+        Self { pixels, ..self }
+    }
+
     /// In words; equal for equal pixels, and stable between versions that make equal pixels.
     pub fn canonical(&self) -> String {
-        let mut text = format!(
-            "focus-pixels {PIXEL_VERSION}; rgb8 {}x{}; ",
-            self.width, self.height
-        );
+        let mut text = format!("focus-pixels {PIXEL_VERSION}; ");
+        match self.pixels {
+            PixelType::U8 => text.push_str("rgb8"),
+            PixelType::F32 => {
+                let _ = write!(text, "rgbf32 {FLOAT_VERSION}");
+            }
+        }
+        let _ = write!(text, " {}x{}; ", self.width, self.height);
         match self.geometry {
             Geometry::Squash => text.push_str("squash"),
             Geometry::ShortestEdgeCrop { edge } => {
                 let _ = write!(text, "shortest-edge-crop {edge}");
             }
             Geometry::Fit => text.push_str("fit"),
+            Geometry::FitCorner => text.push_str("fit-corner"),
         }
         let _ = write!(text, "; {}", Filter::from(self.filter).name());
         if !self.steps.is_empty() {
@@ -191,6 +243,11 @@ mod tests {
                 filter: ResizeFilter::Bicubic,
                 ..base
             },
+            PrepareSpec {
+                geometry: Geometry::FitCorner,
+                ..base
+            },
+            base.with_pixels(PixelType::F32),
             base.with_decode(Decode::Fast),
             base.with_steps("crop".parse().unwrap()),
             base.with_steps("crop,mask".parse().unwrap()),
@@ -230,6 +287,15 @@ mod tests {
             json.ends_with(r#""steps":["mask","pad"],"decode":"fast"}"#),
             "{json}"
         );
+        assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
+        let spec = PrepareSpec::new(8, 8, Geometry::FitCorner, ResizeFilter::Box)
+            .with_pixels(PixelType::F32);
+        assert_eq!(
+            spec.canonical(),
+            "focus-pixels 1; rgbf32 1 8x8; fit-corner; box"
+        );
+        let json = serde_json::to_string(&spec).unwrap();
+        assert!(json.ends_with(r#""filter":"box","pixels":"f32"}"#), "{json}");
         assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
     }
 }

@@ -10,8 +10,8 @@ use crate::jpeg::{Detail, Layout};
 use crate::orientation::Orientation;
 use crate::raster::Raster;
 use crate::{
-    Decode, DecodeNotes, FieldStep, ImageError, ImageFormat, Limits, PrepareSpec, RgbImage, bmp,
-    field, format, geometry, gif, jpeg, pnm, portable, tiff, webp,
+    Decode, DecodeNotes, FieldStep, ImageError, ImageFormat, Limits, PixelType, PrepareSpec,
+    PreparedImage, RgbImage, bmp, field, format, geometry, gif, jpeg, pnm, portable, tiff, webp,
 };
 
 /// Buffers larger than this are given back after use: one huge picture must not hold its memory for the rest of the run.
@@ -62,13 +62,13 @@ impl Workspace {
         ))
     }
 
-    /// Decodes a file's bytes and brings them to the size that `spec` asks for.
+    /// Decodes a file's bytes and brings them to the size and number type that `spec` asks for.
     pub fn prepare(
         &mut self,
         bytes: &[u8],
         spec: &PrepareSpec,
         limits: &Limits,
-    ) -> Result<(RgbImage, DecodeNotes), ImageError> {
+    ) -> Result<(PreparedImage, DecodeNotes), ImageError> {
         let (size, notes, layout) = self.decode_for(bytes, spec, limits)?;
         let source = match layout {
             Layout::Rgb => Source::Rgb(&self.stored),
@@ -77,9 +77,10 @@ impl Workspace {
         let pixels = geometry::apply(spec, source, size, &mut self.resizer, &mut self.part)?;
         self.trim();
         Ok((
-            RgbImage {
+            PreparedImage {
                 width: spec.width,
                 height: spec.height,
+                kind: spec.pixels,
                 pixels,
             },
             notes,
@@ -94,8 +95,10 @@ impl Workspace {
         limits: &Limits,
     ) -> Result<((u32, u32), DecodeNotes, Layout), ImageError> {
         let steps = spec.steps;
-        // The steps need RGB.
-        let planes = steps.is_empty() && self.resizer.prefers_planes();
+        // The steps need RGB, and so does the floating-point resize.
+        let planes = steps.is_empty()
+            && spec.pixels == PixelType::U8
+            && self.resizer.prefers_planes();
         let whole = |size: (u32, u32)| geometry::eighths(spec, field::size_after(steps, size));
         let detail = match spec.decode {
             Decode::Exact if planes => Detail::Planes,
@@ -256,11 +259,11 @@ pub fn decode(bytes: &[u8], limits: &Limits) -> Result<(RgbImage, DecodeNotes), 
     with_kept(|workspace| workspace.decode(bytes, limits))
 }
 
-/// Decodes a file's bytes and brings them to the size that `spec` asks for, with the calling thread's own buffers.
+/// Decodes a file's bytes and brings them to the size and number type that `spec` asks for, with the calling thread's own buffers.
 pub fn prepare(
     bytes: &[u8],
     spec: &PrepareSpec,
     limits: &Limits,
-) -> Result<(RgbImage, DecodeNotes), ImageError> {
+) -> Result<(PreparedImage, DecodeNotes), ImageError> {
     with_kept(|workspace| workspace.prepare(bytes, spec, limits))
 }

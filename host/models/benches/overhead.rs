@@ -35,7 +35,9 @@ fn main() {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings,
+        network: Vec::new(),
     };
     let begun = Instant::now();
     let mut client =

@@ -121,7 +121,9 @@ pub(crate) fn options() -> ClientOptions {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings: std::collections::BTreeMap::new(),
+        network: Vec::new(),
     };
     ClientOptions::new(worker, open)
 }

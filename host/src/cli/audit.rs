@@ -22,7 +22,7 @@ pub(crate) fn run(args: &AuditArgs, out: &Output) -> CommandResult {
         &asked.options,
         &Folders::from_environment(),
     )?;
-    let dataset = split(mapped, super::eval::split(&args.split))?;
+    let dataset = split(mapped, &super::eval::split(&args.split))?;
     let wanted: Vec<Wanted> = args
         .edges
         .iter()
@@ -32,11 +32,9 @@ pub(crate) fn run(args: &AuditArgs, out: &Output) -> CommandResult {
             height: edge,
         })
         .collect();
-    let accounts: Vec<_> = dataset
-        .split
-        .iter()
-        .map(|plan| plan.account.clone())
-        .collect();
+    // A published file in both readings: what it gets wrong, and what is left of it.
+    let plans = dataset.split.iter().chain(&dataset.published);
+    let accounts: Vec<_> = plans.map(|plan| plan.account.clone()).collect();
     let terms = [terms(&dataset)];
     let input = AuditInput {
         records: &dataset.records,

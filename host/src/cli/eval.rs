@@ -1,10 +1,13 @@
-//! `focus-host eval`.
+//! `focus-host eval`: one model, or [`many`].
+
+mod many;
 
 use super::CommandResult;
-use super::args::{DecodeArg, EvalArgs, SplitArg, SplitArgs, Weights};
+use super::args::{BatchSize, DecodeArg, EvalArgs, SplitArg, SplitArgs, Weights};
 use super::failure::{Code, Failure};
 use super::output::Output;
-use crate::config::{EvalConfig, Folders, SplitChoice, WorkerConfig};
+use crate::config::{EvalConfig, Folders, PromptingConfig, SplitChoice, WorkerConfig};
+use crate::eval::RunOutcome;
 use crate::{doctor, eval, plugins, report};
 use focus_analysis::CellStatus;
 use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
@@ -13,29 +16,49 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 pub(crate) fn run(args: &EvalArgs, out: &Output) -> CommandResult {
-    let config = config(args)?;
+    let folders = Folders::from_environment();
+    if let ([plugin], [] | [_]) = (args.plugins.as_slice(), args.models.as_slice())
+        && args.models.first().is_none_or(|id| id != many::ALL)
+    {
+        return one(&config(args, plugin, args.models.first(), folders)?, out);
+    }
+    many::run(args, &folders, out)
+}
+
+fn one(config: &EvalConfig, out: &Output) -> CommandResult {
     let progress = out.progress();
-    let outcome = eval::run(&config, &progress)?;
+    let outcomes = eval::run(config, &progress)?;
     let form = if out.json() { "json" } else { "text" };
-    let text = report::render(&outcome.report, form)
-        .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
-    out.result(&text)?;
-    out.note(&format!("run          {}", outcome.folder.display()));
-    let failed = outcome
-        .report
-        .cells
-        .iter()
-        .any(|cell| cell.analysis.status == CellStatus::Failed);
-    Ok(if failed || outcome.report.cells.is_empty() {
+    for outcome in &outcomes {
+        let text = report::render(&outcome.report, form)
+            .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
+        out.result(&text)?;
+        out.note(&format!("run          {}", outcome.folder.display()));
+    }
+    let bad = |outcome: &RunOutcome| failed_cells(outcome) > 0 || outcome.report.cells.is_empty();
+    Ok(if outcomes.iter().any(bad) {
         ExitCode::from(Code::CellFailed as u8)
     } else {
         ExitCode::SUCCESS
     })
 }
 
-fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
-    let folders = Folders::from_environment();
-    let plugin = plugins::find(&args.plugin, &folders).map_err(|error| {
+fn failed_cells(outcome: &RunOutcome) -> usize {
+    let cells = &outcome.report.cells;
+    cells
+        .iter()
+        .filter(|cell| cell.analysis.status == CellStatus::Failed)
+        .count()
+}
+
+/// What a run of one model is asked to do.
+fn config(
+    args: &EvalArgs,
+    plugin: &str,
+    model: Option<&String>,
+    folders: Folders,
+) -> Result<EvalConfig, Failure> {
+    let plugin = plugins::find(plugin, &folders).map_err(|error| {
         Failure::new(Code::Plugin, error.to_string()).with_hint(Some(error.hint()))
     })?;
     for (at, (key, _)) in args.settings.iter().enumerate() {
@@ -47,6 +70,12 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         }
     }
     let mut settings: BTreeMap<String, String> = args.settings.iter().cloned().collect();
+    if let Some(size) = &args.size
+        && settings.insert(eval::SIZE.into(), size.clone()).is_some()
+    {
+        let message = format!("Setting `{}` is given beside `--size`", eval::SIZE);
+        return Err(Failure::new(Code::Usage, message));
+    }
     let weights = match &args.weights {
         None => None,
         Some(Weights::Folder(folder)) => Some(folder.clone()),
@@ -61,7 +90,7 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
     };
     Ok(EvalConfig {
         plugin,
-        model: args.model.clone(),
+        model: model.cloned(),
         settings,
         weights,
         dataset: args.dataset.clone(),
@@ -74,8 +103,21 @@ fn config(args: &EvalArgs) -> Result<EvalConfig, Failure> {
         out: args.out.clone(),
         device: args.device.clone(),
         dtype: args.dtype.clone(),
+        batch_size: match args.batch_size {
+            BatchSize::Auto => None,
+            BatchSize::Of(size) => Some(size),
+        },
         error_budget: args.error_budget,
-        worker: worker(&args.worker),
+        prompting: PromptingConfig {
+            folder: args.prompting.prompts.clone(),
+            max_new_tokens: args.prompting.max_new_tokens,
+            early_stop: !args.prompting.no_early_stop,
+        },
+        adapters: args.adapters.clone(),
+        worker: WorkerConfig {
+            allow_upload: args.prompting.allow_upload.clone(),
+            ..worker(&args.worker)
+        },
         cache: !args.no_cache,
         pixel_cache: args.pixel_cache << 20,
         field: args.field,
@@ -94,10 +136,11 @@ pub(super) fn decode(arg: DecodeArg) -> focus_images::Decode {
 
 /// Where the split comes from.
 pub(super) fn split(args: &SplitArgs) -> SplitChoice {
-    match args.split {
+    match &args.split {
         SplitArg::Auto => SplitChoice::Auto(args.split_seed),
         SplitArg::Source => SplitChoice::Source,
         SplitArg::Own => SplitChoice::Own(args.split_seed),
+        SplitArg::File(file) => SplitChoice::Published(file.clone(), args.split_seed),
     }
 }
 
@@ -108,6 +151,7 @@ pub(super) fn worker(args: &super::args::WorkerOptions) -> WorkerConfig {
         in_process: args.in_process,
         sandbox: !args.no_sandbox,
         allow_network: args.allow_network.clone(),
+        allow_upload: Vec::new(),
         load_timeout: Duration::from_secs(args.load_timeout),
         open_timeout: Duration::from_secs(args.open_timeout),
         batch_timeout: Duration::from_secs(args.batch_timeout),

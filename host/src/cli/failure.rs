@@ -100,17 +100,24 @@ impl Failure {
         text
     }
 
+    /// The message alone.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// `{"code", "message", "causes", "hint"}`.
+    pub(crate) fn value(&self) -> serde_json::Value {
+        serde_json::json!({
+            "code": self.code as u8,
+            "message": self.message,
+            "causes": self.causes,
+            "hint": self.hint,
+        })
+    }
+
     /// `{"error": {"code", "message", "causes", "hint"}}`.
     pub(crate) fn to_json(&self) -> String {
-        serde_json::json!({
-            "error": {
-                "code": self.code as u8,
-                "message": self.message,
-                "causes": self.causes,
-                "hint": self.hint,
-            }
-        })
-        .to_string()
+        serde_json::json!({ "error": self.value() }).to_string()
     }
 }
 
@@ -128,6 +135,7 @@ impl From<EvalError> for Failure {
             ) => Code::RunFolder,
             EvalError::Dataset(_)
             | EvalError::Input(_)
+            | EvalError::Weights(_)
             | EvalError::Store(_)
             | EvalError::Report(_)
             | EvalError::Synthetic(_) => Code::Input,

@@ -5,8 +5,8 @@ use super::args::FetchArgs;
 use super::failure::{Code, Failure};
 use super::output::Output;
 use focus_fetch::{
-    Cancel, Client, Context, Dataset, Event, FetchError, Keyring, Limits, Progress, Proxies,
-    Registry, System, fetch_dataset,
+    Cancel, Client, Context, Dataset, Event, FetchError, Folder, Keyring, Limits, Progress,
+    Proxies, Registry, System, Unpacked, fetch_dataset, unpack_all,
 };
 use indicatif::ProgressBar;
 use std::path::PathBuf;
@@ -45,7 +45,16 @@ pub(crate) fn run(args: &FetchArgs, out: &Output) -> CommandResult {
         .failed()
         .map(|(name, error)| serde_json::json!({"file": name, "error": error.to_string()}))
         .collect();
+    // Archives come whole or not at all, so those that are there can be unpacked even where another file is missing.
+    let fetched = summary.files.iter().filter(|file| file.result.is_ok());
+    let unpacked = if args.no_unpack {
+        Unpacked::default()
+    } else {
+        let folder = Folder::open(&to).map_err(failure)?;
+        unpack_all(&context, &folder, fetched.map(|file| file.name.as_str())).map_err(failure)?
+    };
     let told = serde_json::json!({
+        "unpacked": unpacked,
         "dataset": id,
         "folder": to,
         "fetched": summary.fetched(),
@@ -59,6 +68,12 @@ pub(crate) fn run(args: &FetchArgs, out: &Output) -> CommandResult {
             summary.fetched() + summary.present(),
             to.display()
         );
+        if unpacked.written + unpacked.present > 0 {
+            text.push_str(&format!(
+                "{} files unpacked now, {} were there\n",
+                unpacked.written, unpacked.present
+            ));
+        }
         for (name, error) in summary.failed() {
             text.push_str(&format!("failed   {name}: {error}\n"));
         }
@@ -120,7 +135,7 @@ fn list(registry: &Registry, out: &Output) -> CommandResult {
 }
 
 /// Events as a bar of bytes on a terminal, and log lines.
-struct Listener(Option<ProgressBar>);
+pub(super) struct Listener(pub(super) Option<ProgressBar>);
 
 impl Progress for Listener {
     fn event(&self, event: &Event<'_>) {

@@ -19,6 +19,7 @@ mod prepare;
 mod report;
 mod synth;
 mod verify;
+mod weights;
 mod worker;
 
 use clap::{CommandFactory, Parser};
@@ -38,6 +39,7 @@ pub fn main() -> ExitCode {
         args::Command::Eval(command) => eval::run(&command, &out),
         args::Command::Plugin { command } => plugin::run(&command, &out),
         args::Command::Dataset { command } => dataset::run(&command, &out),
+        args::Command::Weights { command } => weights::run(&command, &out),
         args::Command::Report(command) => report::run(&command, &out),
         args::Command::Compare(command) => compare::run(&command, &out),
         args::Command::Verify(command) => verify::run(&command, &out),

@@ -72,6 +72,7 @@ fn describe(path: PathBuf) -> Listed {
     let worker = WorkerConfig {
         in_process: false,
         sandbox: true,
+        allow_upload: Vec::new(),
         allow_network: Vec::new(),
         load_timeout: Duration::from_mins(1),
         open_timeout: Duration::from_mins(1),

@@ -132,6 +132,26 @@ fn compare(stored: &Predictions, rebuilt: &Predictions) -> (bool, String) {
         );
     }
     let mut worst = 0.0f64;
+    let names = |p: &Predictions| p.extra.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
+    if names(stored) != names(rebuilt) {
+        return (
+            false,
+            format!(
+                "further numbers: {:?} stored, {:?} rebuilt",
+                names(stored),
+                names(rebuilt)
+            ),
+        );
+    }
+    for ((name, a), (_, b)) in stored.extra.iter().zip(&rebuilt.extra) {
+        for (row, pair) in a.iter().zip(b).enumerate() {
+            match pair {
+                (Some(x), Some(y)) => worst = worst.max((x - y).abs()),
+                (None, None) => {}
+                _ => return (false, format!("row {row}: `{name}` on one side only")),
+            }
+        }
+    }
     for (row, (a, b)) in stored.rows.iter().zip(&rebuilt.rows).enumerate() {
         let difference = match (a.score, b.score) {
             (Some(x), Some(y)) => (x - y).abs(),

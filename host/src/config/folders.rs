@@ -13,12 +13,16 @@ pub struct Folders {
     pub cache: PathBuf,
     /// Folders searched for plugins, first hit wins.
     pub plugin_path: Vec<PathBuf>,
+    /// The Hugging Face cache, where weights are looked for and fetched to.
+    pub hub: PathBuf,
+    /// Fetched weights, a folder for each model.
+    pub weights: PathBuf,
 }
 
 impl Folders {
     /// From `FOCUS_CACHE`, `FOCUS_PLUGIN_PATH`, the XDG variables and the place of the executable.
     ///
-    /// Without a home folder the cache falls back to a folder below the system's temporary one.
+    /// Without a home folder cache and weights fall back to folders below the system's temporary one.
     pub fn from_environment() -> Self {
         let xdg = Xdg::new().ok();
         let cache = std::env::var_os("FOCUS_CACHE")
@@ -46,7 +50,20 @@ impl Folders {
         if let Some(dirs) = &xdg {
             plugin_path.push(dirs.data_dir().join(APP).join("plugins"));
         }
-        Self { cache, plugin_path }
+        let data = xdg
+            .as_ref()
+            .map_or_else(std::env::temp_dir, BaseStrategy::data_dir);
+        Self {
+            cache,
+            plugin_path,
+            hub: hub(xdg.as_ref()),
+            weights: data.join(APP).join("weights"),
+        }
+    }
+
+    /// Answers of generative models by content key.
+    pub fn generations(&self) -> PathBuf {
+        self.cache.join("generations")
     }
 
     /// Embeddings by content key.
@@ -63,4 +80,16 @@ impl Folders {
     pub fn synthetic(&self) -> PathBuf {
         self.cache.join("synthetic")
     }
+}
+
+/// `HF_HUB_CACHE`, else `hub` below `HF_HOME`, else below `huggingface` in the user's cache folder: as `huggingface_hub` has it.
+fn hub(xdg: Option<&Xdg>) -> PathBuf {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(folder) = set("HF_HUB_CACHE") {
+        return folder.into();
+    }
+    let home = set("HF_HOME").map(PathBuf::from);
+    let home = home.or_else(|| xdg.map(|dirs| dirs.cache_dir().join("huggingface")));
+    home.unwrap_or_else(|| std::env::temp_dir().join("huggingface"))
+        .join("hub")
 }

@@ -42,8 +42,14 @@ pub struct EvalConfig {
     pub device: String,
     /// Number type for the model; `None`: the card's first.
     pub dtype: Option<String>,
+    /// Rows of one call of the model; `None`: the model chooses.
+    pub batch_size: Option<u32>,
     /// Share of a cell's test images that may fail before the cell counts as failed.
     pub error_budget: f64,
+    /// What a generative model is asked.
+    pub prompting: PromptingConfig,
+    /// Adapters to run over the same loaded model, after the model itself.
+    pub adapters: Vec<AdapterChoice>,
     /// How the worker is run.
     pub worker: WorkerConfig,
     /// Reuse embeddings and pixels of earlier runs.
@@ -58,6 +64,26 @@ pub struct EvalConfig {
     pub folders: Folders,
 }
 
+/// What a generative model is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptingConfig {
+    /// A folder of prompts over the paper's, `<task>.txt`.
+    pub folder: Option<PathBuf>,
+    /// Most tokens of an answer.
+    pub max_new_tokens: u32,
+    /// Stop at the first stand-alone yes or no: what follows changes neither score nor label.
+    pub early_stop: bool,
+}
+
+/// A low-rank adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterChoice {
+    /// `<training dataset>-<task>`; `None`: the folder's name.
+    pub name: Option<String>,
+    /// Its PEFT folder.
+    pub folder: PathBuf,
+}
+
 /// How the worker process is run and when it is given up.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
@@ -67,6 +93,8 @@ pub struct WorkerConfig {
     pub sandbox: bool,
     /// Network hosts the user grants.
     pub allow_network: Vec<String>,
+    /// Datasets under a data use agreement whose photographs a plugin with network may be given.
+    pub allow_upload: Vec<String>,
     /// Time for checking and loading the dylib.
     pub load_timeout: Duration,
     /// Time for opening the model, weights included.
@@ -82,7 +110,7 @@ pub struct WorkerConfig {
 }
 
 /// Where a split comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SplitChoice {
     /// The source's where it has one, else drawn with this seed.
     Auto(u64),
@@ -90,6 +118,8 @@ pub enum SplitChoice {
     Source,
     /// Drawn with this seed.
     Own(u64),
+    /// The benchmark's published split file; with the seed is drawn what must be split anew.
+    Published(PathBuf, u64),
 }
 
 /// Seed of a drawn split; the published benchmark's.
@@ -100,6 +130,8 @@ pub const DEFAULT_DATASET: &str = "synthetic";
 pub const DEFAULT_ERROR_BUDGET: f64 = 0.05;
 /// Mebibytes of prepared pixels the cache may grow to.
 pub const DEFAULT_PIXEL_CACHE_MIB: u64 = 4096;
+/// Most tokens of an answer.
+pub const DEFAULT_MAX_NEW_TOKENS: u32 = 128;
 /// Seconds for loading.
 pub const DEFAULT_LOAD_SECONDS: u64 = 60;
 /// Seconds for opening a model.

@@ -2,10 +2,13 @@
 
 use super::dataset::Dataset;
 use super::features::Wanted;
-use super::method::{self, Method};
-use super::model::Chosen;
+use super::method::{self, How, Method};
+use super::model::{Chosen, OpenModel};
+use super::prompting::PROMPTING;
 use super::{Advised, EvalError};
 use crate::task;
+use focus_curation::splits::Split;
+use focus_plugin_abi::v1::message::InterfaceName;
 use std::collections::BTreeMap;
 
 /// Names that exist nowhere are refused before any work.
@@ -86,22 +89,76 @@ pub fn choose_methods(
         );
         return Err(EvalError::Request(Advised::plain(message)));
     }
-    Ok(all
+    let mut chosen: Vec<&'static Method> = all
         .into_iter()
         .filter(|m| fits(m) && (asked.is_empty() || asked.iter().any(|id| m.id == id)))
-        .collect())
+        .collect();
+    // A run holds embeddings or generations. A model that gives both is prompted, unless it is asked otherwise.
+    let prompted = |m: &&Method| matches!(m.how, How::Generations);
+    let mixed = chosen.iter().any(prompted) && !chosen.iter().all(prompted);
+    if mixed && !asked.is_empty() {
+        let hint = "Run them one after the other, each with its --methods";
+        return Err(EvalError::Request(Advised::new(
+            format!("Methods on embeddings and `{PROMPTING}` do not go into one run"),
+            hint,
+        )));
+    }
+    if mixed {
+        chosen.retain(|m| matches!(m.how, How::Generations));
+    }
+    Ok(chosen)
 }
 
-/// Training and test images with a known label, in either track, in some wanted task, in record order.
+/// The published code's split of an image that the corrected split leaves out.
+fn published_split(dataset: &Dataset, sample: usize) -> Option<&'static str> {
+    match dataset.published.as_ref()?.splits[sample]? {
+        Split::Validation => None,
+        split => Some(split.as_str()),
+    }
+}
+
+/// The methods that the model as opened allows: a dual encoder may have been opened without its text side.
+pub fn allowed(
+    asked: &[String],
+    methods: Vec<&'static Method>,
+    model: &OpenModel,
+) -> Result<Vec<&'static Method>, EvalError> {
+    let refused =
+        |method: &Method| method.needs == InterfaceName::DualEncoder && !model.offers_texts();
+    let name = &model.opened().model;
+    if let Some(method) = methods
+        .iter()
+        .find(|method| refused(method) && asked.iter().any(|id| method.id == id))
+    {
+        let message = format!(
+            "Model `{name}` was opened without its text side, which `{}` needs",
+            method.id
+        );
+        let hint = "Drop the setting that leaves it out, or the method";
+        return Err(EvalError::Request(Advised::new(message, hint)));
+    }
+    Ok(methods.into_iter().filter(|m| !refused(m)).collect())
+}
+
+/// Test images, and training images where a method fits, with a known label, in either track, in some wanted task, in record order.
 pub fn choose_samples(
     dataset: &Dataset,
     tasks: &[String],
+    methods: &[&Method],
     limit: usize,
 ) -> Result<Vec<Wanted>, EvalError> {
+    let splits: &[&str] = if methods.iter().any(|method| method.fits) {
+        &["train", "test"]
+    } else {
+        &["test"]
+    };
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     let mut wanted = Vec::new();
     for (sample, record) in dataset.records.rows.iter().enumerate() {
-        let Some(split @ ("train" | "test")) = record.split.as_deref() else {
+        let wanted_split = |split: &&str| splits.contains(split);
+        let own = record.split.as_deref().filter(wanted_split);
+        let published = || published_split(dataset, sample).filter(wanted_split);
+        let Some(split) = own.or_else(published) else {
             continue;
         };
         let known = tasks
@@ -116,7 +173,7 @@ pub fn choose_samples(
             });
         }
     }
-    for split in ["train", "test"] {
+    for split in splits {
         if taken.get(split).is_none_or(|count| *count == 0) {
             let message = format!(
                 "Dataset `{}` has no labelled image in its {split} split for: {}",

@@ -1,9 +1,9 @@
 //! From a dataset's name and folder to records with labels, files, and what a report says of them. Reads no pixels.
 
+use super::splits::split;
 use super::{Advised, DatasetFacts, EvalError};
-use crate::config::{DEFAULT_DATASET, EvalConfig, Folders, SplitChoice};
-use focus_curation::CurationError;
-use focus_curation::splits::{self, OwnSplit, SplitPlan};
+use crate::config::{DEFAULT_DATASET, EvalConfig, Folders};
+use focus_curation::splits::SplitPlan;
 use focus_datasets::{Job, Limits, Mapped, MapperSource, Track, map_stream};
 use focus_store::{DatasetIdentity, Record, Records};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +32,8 @@ pub struct Dataset {
     pub route: String,
     /// How records came into their splits.
     pub split: Option<SplitPlan>,
+    /// The same file as the published code reads it, where the split is a published file.
+    pub published: Option<SplitPlan>,
 }
 
 /// The folder to read: the user's, or for the embedded default one that is drawn on first use.
@@ -64,39 +66,7 @@ pub fn open(config: &EvalConfig) -> Result<Dataset, EvalError> {
         &config.dataset_options,
         &config.folders,
     )?;
-    split(convert(mapped), config.split)
-}
-
-/// Put each record into the split that is asked for.
-pub fn split(mut dataset: Dataset, choice: SplitChoice) -> Result<Dataset, EvalError> {
-    let has_own = dataset
-        .records
-        .rows
-        .iter()
-        .any(|r| r.source_split.is_some());
-    let plan = match choice {
-        SplitChoice::Auto(seed) if !has_own => own(&dataset.records, seed),
-        SplitChoice::Own(seed) => own(&dataset.records, seed),
-        SplitChoice::Auto(_) | SplitChoice::Source => splits::source(&dataset.records),
-    };
-    let plan = plan.map_err(|error| {
-        EvalError::Input(Advised {
-            message: error.to_string(),
-            hint: error.hint(),
-        })
-    })?;
-    plan.apply(&mut dataset.records)
-        .expect("the plan was made from these records");
-    dataset.split = Some(plan);
-    Ok(dataset)
-}
-
-fn own(records: &Records, seed: u64) -> Result<SplitPlan, CurationError> {
-    let options = OwnSplit {
-        seed,
-        ..OwnSplit::default()
-    };
-    splits::own(records, &options)
+    split(convert(mapped), &config.split)
 }
 
 /// A dataset as its mapper gives it, its source's split untouched.
@@ -207,6 +177,7 @@ fn convert(mapped: Mapped) -> Dataset {
         access: descriptor.access,
         route: descriptor.route.clone(),
         split: None,
+        published: None,
         records,
         files,
         identity,

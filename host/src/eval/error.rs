@@ -32,6 +32,9 @@ pub enum EvalError {
     /// The embedded dataset could not be drawn.
     #[error(transparent)]
     Synthetic(#[from] focus_synth::Error),
+    /// The model's weights are not on this machine.
+    #[error(transparent)]
+    Weights(#[from] crate::weights::WeightsError),
     /// A fit could not be made.
     #[error(transparent)]
     Probe(#[from] ProbeError),
@@ -78,6 +81,7 @@ impl EvalError {
             Self::Dataset(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Synthetic(error) => error.hint(),
+            Self::Weights(error) => error.hint(),
             Self::Probe(error) => error.hint(),
             Self::Report(error) => error.hint(),
         }

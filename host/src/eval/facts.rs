@@ -1,5 +1,6 @@
 //! What a report says about the model and the dataset of a run: stored as `facts.json`, so that a run folder explains itself.
 
+use super::prompting::{AdapterFacts, PromptingFacts};
 use focus_plugin_abi::v1::message::{ModelDescriptor, OpenedModel};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +24,12 @@ pub struct Facts {
     pub preprocessing: String,
     /// The dataset.
     pub dataset: DatasetFacts,
+    /// What a generative model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompting: Option<PromptingFacts>,
+    /// The adapter over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<AdapterFacts>,
 }
 
 /// The plugin file.

@@ -2,18 +2,23 @@
 
 use super::dataset::Dataset;
 use super::method::Method;
+use super::method::captions::captions_of;
 use super::model::Chosen;
+use super::permission;
 use super::pixels::spec_of;
 use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
 use crate::config::EvalConfig;
 use focus_curation::splits::SplitKind;
-use focus_models::ImageEncoder;
-use focus_plugin_abi::v1::message::RANDOM_WEIGHTS;
+use focus_plugin_abi::v1::message::{InterfaceName, OpenedModel, RANDOM_WEIGHTS};
 use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// The model setting that asks for a size other than the published one, such as `tiny`.
+pub const SIZE: &str = "size";
+/// Name of the manifest option that holds the model's settings.
+pub const SETTINGS_OPTION: &str = "settings";
 /// Name of the manifest option that says how a split was made.
 pub const SPLIT_OPTION: &str = "split";
 
@@ -21,10 +26,10 @@ pub const SPLIT_OPTION: &str = "split";
 pub fn facts(
     config: &EvalConfig,
     chosen: &Chosen,
-    encoder: &dyn ImageEncoder,
+    opened: &OpenedModel,
     dataset: &Dataset,
 ) -> Result<Facts, EvalError> {
-    let mut opened = encoder.opened().clone();
+    let mut opened = opened.clone();
     // Which of several equal cards was used changes nothing.
     opened.device.truncate(device_kind(&opened.device).len());
     let weights = match &config.weights {
@@ -48,6 +53,8 @@ pub fn facts(
         weights,
         preprocessing: spec.canonical(),
         dataset: dataset.facts.clone(),
+        prompting: None,
+        adapter: None,
     })
 }
 
@@ -82,17 +89,34 @@ pub fn manifest(
         let split = serde_json::json!({
             "digest": plan.digest(&dataset.records),
             "rule": plan.account.rule,
+            "published": dataset.published.as_ref().map(|plan| plan.digest(&dataset.records)),
         });
         options.insert(SPLIT_OPTION.into(), split);
     }
+    if let Some(size) = config.batch_size {
+        options.insert("batch_size".into(), serde_json::json!(size));
+    }
+    if methods
+        .iter()
+        .any(|method| method.needs == InterfaceName::DualEncoder)
+    {
+        let captions: BTreeMap<&str, String> = tasks
+            .iter()
+            .filter_map(|task| Some((task.as_str(), captions_of(task)?.digest())))
+            .collect();
+        options.insert("captions".into(), json(&captions));
+    }
     if !config.settings.is_empty() {
-        options.insert("settings".into(), json(&config.settings));
+        options.insert(SETTINGS_OPTION.into(), json(&config.settings));
     }
     let mut permissions: Vec<String> = chosen
         .network
         .iter()
         .map(|host| format!("network:{host}"))
         .collect();
+    if permission::needs_upload(&chosen.network, dataset) {
+        permissions.push(format!("upload:{}", dataset.facts.id));
+    }
     if !config.worker.sandbox {
         permissions.push("no_sandbox".into());
     }
@@ -126,10 +150,15 @@ pub fn manifest(
 /// The model's name in cells. Random weights make it another model, which no table may take for the trained one.
 fn cell_model(config: &EvalConfig, facts: &Facts) -> String {
     let id = &facts.model.id;
-    match config.settings.get(RANDOM_WEIGHTS) {
-        Some(drawn) => format!("{id}+{}", drawn.replace(':', "-")),
-        None => id.clone(),
-    }
+    // A toy of the same architecture is another model too.
+    let toy = config.settings.get(SIZE).map(|size| format!("+{size}"));
+    let drawn = config.settings.get(RANDOM_WEIGHTS);
+    let drawn = drawn.map(|drawn| format!("+{}", drawn.replace(':', "-")));
+    format!(
+        "{id}{}{}",
+        toy.unwrap_or_default(),
+        drawn.unwrap_or_default()
+    )
 }
 
 /// `blake3:hex` over the records in order: which image has which number, split and labels. A photograph added to the folder, or
@@ -244,7 +273,7 @@ pub fn machine(chosen: &Chosen) -> serde_json::Value {
 }
 
 /// What of this processor kernels choose by: results differ in the last bits between them.
-fn cpu_features() -> String {
+pub fn cpu_features() -> String {
     #[cfg(target_arch = "x86_64")]
     {
         let found = [

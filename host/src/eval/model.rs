@@ -3,11 +3,11 @@
 use super::{Advised, EvalError};
 use crate::config::{EvalConfig, WorkerConfig};
 use focus_models::{
-    ClientOptions, DescribedPlugin, ImageEncoder, InProcessEncoder, Timeouts, WorkerClient,
-    WorkerOptions, describe, describe_in_process,
+    ClientOptions, DescribedPlugin, DualEncoder, Generator, ImageEncoder, InProcessEncoder,
+    Timeouts, WorkerClient, WorkerOptions, describe, describe_in_process,
 };
 use focus_plugin_abi::v1::message::{
-    InterfaceName, ModelDescriptor, OpenOptions, PluginDescriptor,
+    InterfaceName, ModelDescriptor, OpenOptions, OpenedModel, PluginDescriptor,
 };
 use focus_worker::Sidecar;
 use std::path::Path;
@@ -21,6 +21,45 @@ pub struct Chosen {
     /// Network hosts granted by both the sidecar and the user.
     pub network: Vec<String>,
     worker: WorkerOptions,
+}
+
+/// An open model, by what it can be asked.
+pub enum OpenModel {
+    /// About images.
+    Images(Box<dyn ImageEncoder>),
+    /// About images and texts.
+    Both(Box<dyn DualEncoder>),
+}
+
+impl OpenModel {
+    /// What was opened.
+    pub fn opened(&self) -> &OpenedModel {
+        match self {
+            Self::Images(encoder) => encoder.opened(),
+            Self::Both(encoder) => encoder.opened(),
+        }
+    }
+
+    /// Its image side.
+    pub fn images(&mut self) -> &mut dyn ImageEncoder {
+        match self {
+            Self::Images(encoder) => encoder.as_mut(),
+            Self::Both(encoder) => encoder.as_mut(),
+        }
+    }
+
+    /// Both sides, where its text side is open.
+    pub fn texts(&mut self) -> Option<&mut dyn DualEncoder> {
+        match self {
+            Self::Both(encoder) if encoder.opened().similarity.is_some() => Some(encoder.as_mut()),
+            _ => None,
+        }
+    }
+
+    /// Whether there is a text side.
+    pub fn offers_texts(&self) -> bool {
+        matches!(self, Self::Both(encoder) if encoder.opened().similarity.is_some())
+    }
 }
 
 /// How to run the worker of a plugin file, by its sidecar and the user's options.
@@ -79,7 +118,8 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
             )))
         })?,
     };
-    if !model.interfaces.contains(&InterfaceName::ImageEncoder) {
+    let known = [InterfaceName::ImageEncoder, InterfaceName::Generator];
+    if !known.iter().any(|known| model.interfaces.contains(known)) {
         return Err(EvalError::Plugin(Advised::plain(format!(
             "Model `{}` offers no interface that this version can evaluate: found {:?}",
             model.id, model.interfaces
@@ -95,7 +135,41 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
 
 impl Chosen {
     /// Open the model, in its worker or in this process.
-    pub fn open(&self, config: &EvalConfig) -> Result<Box<dyn ImageEncoder>, EvalError> {
+    pub fn open(&self, config: &EvalConfig) -> Result<OpenModel, EvalError> {
+        let options = self.client_options(config);
+        let texts = self.model.interfaces.contains(&InterfaceName::DualEncoder);
+        let model = if config.worker.in_process {
+            let encoder = InProcessEncoder::open(&options.worker, &options.open)?;
+            if texts {
+                OpenModel::Both(Box::new(encoder))
+            } else {
+                OpenModel::Images(Box::new(encoder))
+            }
+        } else {
+            let client = WorkerClient::open(&options)?;
+            if texts {
+                OpenModel::Both(Box::new(client))
+            } else {
+                OpenModel::Images(Box::new(client))
+            }
+        };
+        check_batch_size(config.batch_size, model.opened())?;
+        Ok(model)
+    }
+
+    /// Open a generative model likewise.
+    pub fn open_generator(&self, config: &EvalConfig) -> Result<Box<dyn Generator>, EvalError> {
+        let options = self.client_options(config);
+        let generator: Box<dyn Generator> = if config.worker.in_process {
+            Box::new(InProcessEncoder::open(&options.worker, &options.open)?)
+        } else {
+            Box::new(WorkerClient::open(&options)?)
+        };
+        check_batch_size(config.batch_size, generator.opened())?;
+        Ok(generator)
+    }
+
+    fn client_options(&self, config: &EvalConfig) -> ClientOptions {
         let open = OpenOptions {
             model: self.model.id.clone(),
             device: config.device.clone(),
@@ -105,16 +179,27 @@ impl Chosen {
                 .as_ref()
                 .map(|folder| folder.display().to_string()),
             threads: config.worker.threads,
+            batch_size: config.batch_size,
             settings: config.settings.clone(),
+            network: self.network.clone(),
         };
         let mut options = ClientOptions::new(self.worker.clone(), open);
         options.max_restarts = config.worker.max_restarts;
-        let encoder: Box<dyn ImageEncoder> = if config.worker.in_process {
-            Box::new(InProcessEncoder::open(&options.worker, &options.open)?)
-        } else {
-            Box::new(WorkerClient::open(&options)?)
-        };
-        Ok(encoder)
+        options
+    }
+}
+
+/// A model that was asked for a batch size runs in it, or not at all.
+fn check_batch_size(asked: Option<u32>, opened: &OpenedModel) -> Result<(), EvalError> {
+    match asked {
+        Some(asked) if asked != opened.batch_size => Err(EvalError::Request(Advised::new(
+            format!(
+                "Model `{}` does not take another batch size: expected {asked}, found {}",
+                opened.model, opened.batch_size
+            ),
+            "Leave out --batch-size, and the model chooses",
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -155,4 +240,36 @@ fn plugin_error(error: &dyn std::error::Error, hint: Option<String>) -> EvalErro
         message: error.to_string(),
         hint,
     })
+}
+
+#[cfg(test)]
+impl Chosen {
+    /// A generative model of a plugin that does not exist, for runs on fakes.
+    pub(super) fn pretended(digest: &str) -> Self {
+        let card = serde_json::json!({
+            "id": "fake-mllm", "title": "Fake", "family": "mllm", "group": "general",
+            "interfaces": ["generator", "lora_adaptable"],
+            "preprocessing": {
+                "mode": "self", "width": 0, "height": 0, "geometry": {"kind": "squash"}, "filter": "bicubic",
+            },
+            "dtypes": ["f32"], "devices": ["cpu"], "batch_size": 3,
+        });
+        let model: ModelDescriptor = serde_json::from_value(card).expect("a card");
+        Self {
+            plugin: DescribedPlugin {
+                descriptor: PluginDescriptor {
+                    name: "fake".into(),
+                    version: "0.1.0".into(),
+                    license: "MIT".into(),
+                    models: vec![model.clone()],
+                },
+                digest: digest.into(),
+                contract: 1,
+                sandbox: Vec::new(),
+            },
+            model,
+            network: Vec::new(),
+            worker: WorkerOptions::new(Path::new("libfake.so"), digest.to_owned()),
+        }
+    }
 }

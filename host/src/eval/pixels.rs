@@ -32,7 +32,7 @@ pub struct FileBytes {
 /// An image as the model gets it.
 #[derive(Debug)]
 pub struct Pixels {
-    /// u8 RGB of the card's size.
+    /// RGB of the card's size and number type; f32 as little-endian bytes.
     pub rgb: Arc<[u8]>,
     /// What is odd about the picture, for people: a function of the file's bytes and the preparation alone.
     pub note: Option<String>,
@@ -61,24 +61,40 @@ pub struct FilePixels {
 
 impl PixelSource for FilePixels {
     fn read(&self, sample: u32) -> Result<FileBytes, ImageFailure> {
-        let file = &self.files[sample as usize];
-        let bytes = read_file(file, &self.limits).map_err(|e| failure(&e))?;
-        Ok(FileBytes {
-            hash: ContentHash::of(&bytes),
-            note: name_note(file, &bytes),
-            bytes,
-        })
+        read(&self.files[sample as usize], &self.limits)
     }
 
     fn prepare(&self, bytes: &[u8], hash: ContentHash) -> Result<Pixels, ImageFailure> {
+        Self::prepare_as(bytes, hash, &self.spec, &self.limits, self.cache.as_ref())
+    }
+}
+
+impl FilePixels {
+    /// A file's bytes decoded and resized.
+    pub(crate) fn prepare_as(
+        bytes: &[u8],
+        hash: ContentHash,
+        spec: &PrepareSpec,
+        limits: &Limits,
+        cache: Option<&PixelCache>,
+    ) -> Result<Pixels, ImageFailure> {
         let hash = focus_images::ContentHash(hash.0);
-        let prepared = prepare_bytes(bytes, hash, &self.spec, &self.limits, self.cache.as_ref())
-            .map_err(|e| failure(&e))?;
+        let prepared = prepare_bytes(bytes, hash, spec, limits, cache).map_err(|e| failure(&e))?;
         Ok(Pixels {
             note: picture_note(&prepared.notes),
             rgb: prepared.pixels.into(),
         })
     }
+}
+
+/// A photograph's file.
+pub(crate) fn read(file: &Path, limits: &Limits) -> Result<FileBytes, ImageFailure> {
+    let bytes = read_file(file, limits).map_err(|e| failure(&e))?;
+    Ok(FileBytes {
+        hash: ContentHash::of(&bytes),
+        note: name_note(file, &bytes),
+        bytes,
+    })
 }
 
 /// How a note on a file's name begins, so that it can be told from one on its picture.
@@ -114,7 +130,7 @@ fn name_note(file: &Path, bytes: &[u8]) -> Option<String> {
 }
 
 /// A remark on what was done to the picture beyond decoding and resizing.
-fn picture_note(notes: &DecodeNotes) -> Option<String> {
+pub(crate) fn picture_note(notes: &DecodeNotes) -> Option<String> {
     let mut parts = Vec::new();
     if notes.translucent_pixels > 0 {
         parts.push("transparent pixels put on black".to_owned());
@@ -136,7 +152,7 @@ fn picture_note(notes: &DecodeNotes) -> Option<String> {
 }
 
 /// The message names the fault, not the path: answers hold no path of this machine, and the record has the dataset's own.
-fn failure(error: &ImageError) -> ImageFailure {
+pub(crate) fn failure(error: &ImageError) -> ImageFailure {
     let message = match error {
         ImageError::Missing { .. } => "The file is not there".into(),
         ImageError::IsADirectory { .. } => "A folder stands in place of the file".into(),
@@ -151,15 +167,17 @@ fn failure(error: &ImageError) -> ImageFailure {
 
 /// What to prepare for a card, with what the user asks for beside it; `None` for cards whose plugin resizes for itself.
 pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> Option<PrepareSpec> {
-    use focus_images::{Geometry as G, ResizeFilter as F};
-    if card.mode != PixelMode::Resized {
-        return None;
-    }
+    use focus_images::{Geometry as G, PixelType as P, ResizeFilter as F};
+    let pixels = match card.mode {
+        PixelMode::Resized => P::U8,
+        PixelMode::Float => P::F32,
+        PixelMode::Own => return None,
+    };
     let geometry = match card.geometry {
         Geometry::Squash => G::Squash,
         Geometry::ShortestEdgeCrop { edge } => G::ShortestEdgeCrop { edge },
         Geometry::Fit => G::Fit,
-        Geometry::FitCorner => return None,
+        Geometry::FitCorner => G::FitCorner,
     };
     let filter = match card.filter {
         ResizeFilter::Box => F::Box,
@@ -168,12 +186,36 @@ pub fn spec_of(card: &PreprocessingCard, steps: FieldSteps, decode: Decode) -> O
         ResizeFilter::Lanczos => F::Lanczos,
     };
     let spec = PrepareSpec::new(card.width, card.height, geometry, filter);
-    Some(spec.with_steps(steps).with_decode(decode))
+    Some(
+        spec.with_steps(steps)
+            .with_decode(decode)
+            .with_pixels(pixels),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cards_of_either_number_type_are_prepared_and_tiling_ones_are_not() {
+        let mut card = focus_models::fake::opened(1, 1, 512, 512).preprocessing;
+        let canonical = |card: &PreprocessingCard| {
+            spec_of(card, FieldSteps::NONE, Decode::Exact).map(|spec| spec.canonical())
+        };
+        assert_eq!(
+            canonical(&card).as_deref(),
+            Some("focus-pixels 1; rgb8 512x512; squash; bicubic")
+        );
+        card.mode = PixelMode::Float;
+        card.geometry = Geometry::FitCorner;
+        assert_eq!(
+            canonical(&card).as_deref(),
+            Some("focus-pixels 1; rgbf32 1 512x512; fit-corner; bicubic")
+        );
+        card.mode = PixelMode::Own;
+        assert_eq!(canonical(&card), None);
+    }
 
     #[test]
     fn a_name_that_lies_is_noted_and_told_from_the_picture() {

@@ -5,15 +5,21 @@ use super::cells::record_of;
 use super::dataset::{self, Dataset};
 use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
+use super::method::{How, Method};
+use super::model::{Chosen, OpenModel};
 use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
+use super::texts::Texts;
 use super::{
-    Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
+    Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, SPLITS_FILE, cells, choice,
+    identity, model, permission, prompting, splits,
 };
 use crate::config::EvalConfig;
 use crate::progress::Progress;
 use crate::report::{self, Report};
+use crate::weights;
 use focus_images::{Decode, Limits, PixelCache};
 use focus_models::ImageEncoder;
+use focus_plugin_abi::v1::message::{InterfaceName, RANDOM_WEIGHTS};
 use focus_store::{
     AnswerBatch, AnswerFile, AnswerLogOptions, Answers, ContentHash, EmbeddingCache, ModelKey,
     RunFolder, StoreError, write_atomic,
@@ -41,20 +47,67 @@ pub struct RunOutcome {
     pub report: Report,
 }
 
-/// Do it.
-pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, EvalError> {
+/// Do it. One run, or the base's and one for each adapter.
+pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<Vec<RunOutcome>, EvalError> {
     choice::check_names(&config.tasks, &config.methods)?;
-    let device = focus_probe::parse_device(&config.device)?;
+    focus_probe::parse_device(&config.device)?;
     progress.begin("Mapping labels", 0);
     let dataset = dataset::open(config)?;
     progress.end(&mapped_line(&dataset));
     let tasks = choice::choose_tasks(&config.tasks, &dataset)?;
-    let wanted = choice::choose_samples(&dataset, &tasks, config.limit)?;
-
-    progress.begin("Opening model", 0);
+    progress.begin("Describing model", 0);
     let chosen = model::choose(config)?;
+    progress.end(&chosen.model.id);
+    permission::check_upload(&chosen.network, &dataset, &config.worker.allow_upload)?;
+    let config = &with_weights(config, &chosen)?;
     let methods = choice::choose_methods(&config.methods, &chosen)?;
+    if methods.iter().any(|m| matches!(m.how, How::Generations)) {
+        let job = prompting::Job {
+            config,
+            chosen: &chosen,
+            dataset: &dataset,
+            tasks: &tasks,
+            methods: &methods,
+            progress,
+        };
+        return prompting::evaluate(&job, &mut || chosen.open_generator(config));
+    }
+    if !config.adapters.is_empty() {
+        let message = format!("Model `{}` takes no adapters", chosen.model.id);
+        return Err(EvalError::Request(Advised::plain(message)));
+    }
+    embed(config, &chosen, &dataset, &tasks, &methods, progress).map(|outcome| vec![outcome])
+}
+
+/// The configuration with the weights that are on this machine, where it names none and the model needs some.
+fn with_weights(config: &EvalConfig, chosen: &Chosen) -> Result<EvalConfig, EvalError> {
+    let mut config = config.clone();
+    let drawn = config.settings.contains_key(RANDOM_WEIGHTS);
+    if config.weights.is_none() && !drawn {
+        let model = &chosen.model;
+        let fetched = weights::fetch::fetched(&model.id, &model.weight_files, &config.folders);
+        config.weights = match fetched {
+            Some(folder) => Some(folder),
+            None => weights::in_cache(model, &config.folders.hub)?,
+        };
+    }
+    Ok(config)
+}
+
+/// A run of an encoder: embed, fit, analyse.
+fn embed(
+    config: &EvalConfig,
+    chosen: &Chosen,
+    dataset: &Dataset,
+    tasks: &[String],
+    methods: &[&'static Method],
+    progress: &dyn Progress,
+) -> Result<RunOutcome, EvalError> {
+    let device = focus_probe::parse_device(&config.device)?;
+    let wanted = choice::choose_samples(dataset, tasks, methods, config.limit)?;
+    progress.begin("Opening model", 0);
     let mut encoder = chosen.open(config)?;
+    let methods = choice::allowed(&config.methods, methods.to_vec(), &encoder)?;
     progress.end(&format!(
         "{} of {} {}, {} values an image",
         chosen.model.id,
@@ -63,8 +116,8 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         encoder.opened().embedding_dim
     ));
 
-    let facts = identity::facts(config, &chosen, encoder.as_ref(), &dataset)?;
-    let manifest = identity::manifest(config, &chosen, &facts, &dataset, &tasks, &methods);
+    let facts = identity::facts(config, chosen, encoder.opened(), dataset)?;
+    let manifest = identity::manifest(config, chosen, &facts, dataset, tasks, &methods);
     let folder = config
         .out
         .clone()
@@ -74,20 +127,32 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         run.write_records(&dataset.records)?;
     }
     write_json(&folder.join(FACTS_FILE), &facts)?;
-    write_json(&folder.join(MACHINE_FILE), &identity::machine(&chosen))?;
+    let splits = splits::record(dataset);
+    if let Some(splits) = &splits {
+        write_json(&folder.join(SPLITS_FILE), splits)?;
+    }
+    write_json(&folder.join(MACHINE_FILE), &identity::machine(chosen))?;
 
     let stage = Stage {
         config,
         run: &run,
-        dataset: &dataset,
+        dataset,
         wanted: &wanted,
         facts: &facts,
         progress,
     };
-    stage.measure_drift(encoder.as_mut())?;
+    stage.measure_drift(encoder.images())?;
+    let texts = if methods
+        .iter()
+        .any(|method| method.needs == InterfaceName::DualEncoder)
+    {
+        stage.texts(&mut encoder, tasks)?
+    } else {
+        None
+    };
     let (answers, counts) = stage.embed(
-        encoder.as_mut(),
-        &identity::model_key(config, &chosen, &facts),
+        encoder.images(),
+        &identity::model_key(config, chosen, &facts),
     )?;
     drop(encoder);
 
@@ -96,11 +161,15 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<RunOutcome, E
         records: &dataset.records,
         asked: &wanted.iter().map(|w| w.sample).collect::<BTreeSet<_>>(),
         embeddings: &Embeddings::read(&answers, &dataset.records)?,
+        uses: splits
+            .as_ref()
+            .and_then(|splits| Some(splits.published.as_ref()?.uses.as_slice())),
+        texts: texts.as_ref(),
         dataset: &facts.dataset.id,
         model: &manifest.models[0].id,
         device: &device,
     };
-    let cells = cells::compute_cells(&inputs, &tasks, &methods, &mut |predictions| {
+    let cells = cells::compute_cells(&inputs, tasks, &methods, &mut |predictions| {
         Ok(run.write_predictions(predictions)?)
     })?;
     write_json(&folder.join(CELLS_FILE), &cells)?;
@@ -139,7 +208,7 @@ fn mapped_line(dataset: &Dataset) -> String {
     line
 }
 
-fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), EvalError> {
+pub(super) fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), EvalError> {
     let mut text = serde_json::to_string_pretty(value).expect("plain data is JSON");
     text.push('\n');
     Ok(write_atomic(path, text.as_bytes())?)
@@ -218,6 +287,30 @@ impl Stage<'_> {
             remember(&file, &cache)?;
         }
         Ok((file, counts))
+    }
+
+    /// What the model makes of the tasks' sentences: those kept, or asked now. `None` for a model that takes no texts.
+    fn texts(&self, model: &mut OpenModel, tasks: &[String]) -> Result<Option<Texts>, EvalError> {
+        let Some(encoder) = model.texts() else {
+            return Ok(None);
+        };
+        let dim = self.facts.opened.embedding_dim as usize;
+        if let Some(texts) = Texts::read(self.run.path(), dim)? {
+            return Ok(Some(texts));
+        }
+        self.progress.begin("Embedding texts", 0);
+        let texts = Texts::embed(encoder, tasks)?;
+        texts.write(self.run.path())?;
+        self.progress
+            .end(&format!("sentences of {} tasks", texts.tasks.len()));
+        for (task, text) in texts.truncated() {
+            tracing::warn!(
+                task,
+                text,
+                "A sentence is longer than the model takes, and was cut"
+            );
+        }
+        Ok(Some(texts))
     }
 
     /// How far fast decoding moves the embeddings: measured once, when the run begins.

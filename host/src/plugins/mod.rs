@@ -107,8 +107,11 @@ mod tests {
 
     fn folders(dir: &Path) -> Folders {
         Folders {
+            hub: dir.join("hub"),
             cache: dir.join("cache"),
             plugin_path: vec![dir.join("absent"), dir.to_path_buf()],
+            hub: dir.join("hub"),
+            weights: dir.join("weights"),
         }
     }
 

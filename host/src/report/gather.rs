@@ -3,16 +3,17 @@
 use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::eval::method::{self, Method};
 use crate::eval::{
-    ANSWERS, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings, EvalError,
-    FACTS_FILE, Facts, SPLIT_OPTION, compute_cells, notes_of, record_of,
+    ANSWERS, Advised, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings,
+    EvalError, FACTS_FILE, Facts, GENERATIONS, PromptingFacts, SETTINGS_OPTION, SIZE, SPLITS_FILE,
+    SplitRecord, Texts, compute_cells, compute_prompted, notes_of, record_of,
 };
 use focus_analysis::{
     AS_PUBLISHED_SUFFIX, Catalogue, CellContext, CellStatus, Grid, Options, RunSource, analyse,
     metric_rows,
 };
 use focus_store::{
-    AnswerBatch, AnswerFile, CellKey, ContentHash, Metrics, Outcome, Predictions, Record, Records,
-    RunView, StoreError,
+    AnswerFile, CellKey, ContentHash, GenerationFile, Metrics, Outcome, Predictions, Record,
+    Records, RunView, StoreError,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -56,7 +57,6 @@ const EXAMPLES: usize = 3;
 pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), ReportError> {
     let facts: Facts = read_json(&run.path().join(FACTS_FILE))?;
     let records = run.records()?;
-    let answers = run.answer_file(ANSWERS)?;
     let listed: Vec<CellRecord> = read_json(&run.path().join(CELLS_FILE))?;
     let budget = run
         .manifest()
@@ -102,9 +102,16 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
         cells.push(CellReport {
             analysis,
             fit: cell.fit,
+            candidate_mass: cell.candidate_mass,
         });
     }
-    let images = Images::read(&records, &answers)?;
+    let images = match &facts.prompting {
+        Some(prompting) => {
+            let answers = run.generation_file(GENERATIONS, &prompting.layout())?;
+            Images::of_generations(&records, &answers)?
+        }
+        None => Images::read(&records, &run.answer_file(ANSWERS)?)?,
+    };
     notes.extend(
         facts
             .opened
@@ -112,15 +119,13 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
             .iter()
             .map(|note| format!("Model: {note}")),
     );
-    let split = run.manifest().options.get(SPLIT_OPTION);
-    if let Some(rule) = split.and_then(|split| split["rule"].as_str()) {
-        notes.push(format!("Split: {rule}"));
-    }
+    notes.extend(splits(run)?.iter().flat_map(SplitRecord::notes));
     notes.extend(contamination(&facts));
     notes.extend(images.remarks());
     notes.extend(drift(run.path())?);
     notes.extend(images.same_files());
     notes.extend(shared_patients(&records));
+    notes.extend(cells.iter().filter_map(thin_answers));
     let analyses: Vec<_> = cells.iter().map(|cell| cell.analysis.clone()).collect();
     let metrics = Metrics::new(metric_rows(&analyses))?;
     let manifest = run.manifest();
@@ -128,6 +133,7 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
         schema: REPORT_SCHEMA,
         tool_version: manifest.tool_version.clone(),
         synthetic: manifest.synthetic,
+        control: control(&facts, manifest.options.get(SETTINGS_OPTION)),
         facts,
         device_kind: manifest.device_kind.clone(),
         permissions: manifest.permissions.clone(),
@@ -137,6 +143,48 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
         notes,
     };
     Ok((report, metrics))
+}
+
+/// How the run's images came into their splits; none in a folder from before that was kept.
+fn splits(run: &RunView) -> Result<Option<SplitRecord>, ReportError> {
+    let file = run.path().join(SPLITS_FILE);
+    if file.exists() {
+        read_json(&file).map(Some)
+    } else {
+        Ok(None)
+    }
+}
+
+/// A warning where little of the first token's distribution lies on an answer: then the score says little.
+fn thin_answers(cell: &CellReport) -> Option<String> {
+    let mass = cell.candidate_mass?;
+    let few = mass.mean < 0.5 || mass.under_half > 0.0;
+    few.then(|| {
+        format!(
+            "WARNING: {} / {}: yes and no together have {:.3} of the first token's probability on average, under 0.5 in {:.1} % of {} images: the score says little there",
+            cell.analysis.cell.task,
+            cell.analysis.cell.method,
+            mass.mean,
+            mass.under_half * 100.0,
+            mass.images
+        )
+    })
+}
+
+/// A sentence where the model is not the published one, but a control of its shape.
+fn control(facts: &Facts, settings: Option<&serde_json::Value>) -> Option<String> {
+    let size = settings.and_then(|s| s.get(SIZE)?.as_str());
+    let digest = facts.opened.weights_digest.as_deref();
+    let seed = digest.and_then(|digest| digest.strip_prefix("random:"));
+    let what = match (seed, size) {
+        (None, None) => return None,
+        (Some(seed), None) => format!("RANDOM WEIGHTS (seed {seed})"),
+        (None, Some(size)) => format!("SIZE `{size}`"),
+        (Some(seed), Some(size)) => format!("RANDOM WEIGHTS (seed {seed}), SIZE `{size}`"),
+    };
+    Some(format!(
+        "{what}: a control, nothing here says anything about the published model"
+    ))
 }
 
 /// What fast decoding did to the embeddings, where the run decoded fast.
@@ -200,16 +248,30 @@ fn contamination(facts: &Facts) -> Option<String> {
 /// The cells and predictions computed anew from the stored answers, on the CPU.
 pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), EvalError> {
     let records = run.records()?;
+    let facts: Facts = read_json(&run.path().join(FACTS_FILE))?;
+    if let Some(prompting) = &facts.prompting {
+        return rebuild_prompted(run, &records, prompting);
+    }
     let answers = run.answer_file(ANSWERS)?;
     let manifest = run.manifest();
+    let splits = splits(run).map_err(|error| {
+        EvalError::Input(Advised {
+            message: error.to_string(),
+            hint: error.hint(),
+        })
+    })?;
+    let published = splits.as_ref().and_then(|splits| splits.published.as_ref());
     let methods: Vec<&Method> = method::all()
         .into_iter()
         .filter(|m| manifest.methods.iter().any(|id| id == m.id))
         .collect();
+    let texts = Texts::read(run.path(), answers.dim())?;
     let inputs = crate::eval::CellInputs {
         records: &records,
         asked: &asked(&answers)?,
         embeddings: &Embeddings::read(&answers, &records)?,
+        uses: published.map(|reading| reading.uses.as_slice()),
+        texts: texts.as_ref(),
         dataset: manifest
             .datasets
             .first()
@@ -228,12 +290,46 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
     Ok((cells, predictions))
 }
 
+/// The same for a prompted model.
+fn rebuild_prompted(
+    run: &RunView,
+    records: &Records,
+    prompting: &PromptingFacts,
+) -> Result<(Vec<CellRecord>, Vec<Predictions>), EvalError> {
+    let answers = run.generation_file(GENERATIONS, &prompting.layout())?;
+    let manifest = run.manifest();
+    let first = |ids: Option<&String>| ids.cloned().unwrap_or_default();
+    let dataset = first(manifest.datasets.first().map(|dataset| &dataset.id));
+    let model = first(manifest.models.first().map(|model| &model.id));
+    let mut predictions = Vec::new();
+    let cells = compute_prompted(
+        &answers,
+        records,
+        &dataset,
+        &model,
+        &prompting.without_prompt,
+        &mut |cell| {
+            predictions.push(cell.clone());
+            Ok(())
+        },
+    )?;
+    Ok((cells, predictions))
+}
+
 fn asked(answers: &AnswerFile) -> Result<BTreeSet<u32>, StoreError> {
     let mut samples = BTreeSet::new();
     for batch in answers.batches()? {
         samples.extend(batch?.samples());
     }
     Ok(samples)
+}
+
+/// What was said about an image.
+struct Said<'a> {
+    hash: Option<ContentHash>,
+    outcome: Outcome,
+    reason: Option<&'a str>,
+    message: Option<&'a str>,
 }
 
 /// Where the images of a run went, and which of them are the same file.
@@ -256,19 +352,51 @@ impl Images {
         for batch in answers.batches()? {
             let batch = batch?;
             for row in 0..batch.len() {
-                images.add(
-                    record_of(answers.path(), &batch, row, records)?,
-                    &batch,
-                    row,
-                );
+                let said = Said {
+                    hash: batch.content_hash(row),
+                    outcome: batch.outcome(row),
+                    reason: batch.reason(row),
+                    message: batch.message(row),
+                };
+                images.add(record_of(answers.path(), &batch, row, records)?, &said);
             }
         }
         Ok(images)
     }
 
-    fn add(&mut self, record: &Record, batch: &AnswerBatch, row: usize) {
+    /// An image's prompts fail together, so the first one's answer tells.
+    fn of_generations(records: &Records, answers: &GenerationFile) -> Result<Self, StoreError> {
+        let mut images = Self::default();
+        for record in &records.rows {
+            images.splits.entry(split_of(record)).or_default().images += 1;
+        }
+        let mut last = None;
+        for batch in answers.batches()? {
+            for row in batch? {
+                let record = records.rows.get(row.sample as usize);
+                let Some(record) = record.filter(|_| last != Some(row.sample)) else {
+                    continue;
+                };
+                last = Some(row.sample);
+                let said = Said {
+                    hash: row.content_hash,
+                    outcome: if row.outcome.is_error() {
+                        row.outcome
+                    } else {
+                        Outcome::Ok
+                    },
+                    reason: row.reason.as_deref(),
+                    message: row.message.as_deref(),
+                };
+                images.add(record, &said);
+            }
+        }
+        Ok(images)
+    }
+
+    fn add(&mut self, record: &Record, said: &Said<'_>) {
         let path = record.path.clone().unwrap_or_else(|| record.id.clone());
-        if let Some(hash) = batch.content_hash(row) {
+        if let Some(hash) = said.hash {
             self.contents
                 .entry(hash)
                 .or_default()
@@ -276,10 +404,10 @@ impl Images {
         }
         let count = self.splits.entry(split_of(record)).or_default();
         count.asked += 1;
-        let outcome = batch.outcome(row);
+        let outcome = said.outcome;
         if outcome == Outcome::Ok {
             count.answered += 1;
-            for note in batch.message(row).into_iter().flat_map(notes_of) {
+            for note in said.message.into_iter().flat_map(notes_of) {
                 self.remarks
                     .entry(note.to_owned())
                     .or_default()
@@ -287,7 +415,7 @@ impl Images {
             }
             return;
         }
-        let reason = batch.reason(row).unwrap_or("unknown").to_owned();
+        let reason = said.reason.unwrap_or("unknown").to_owned();
         let key = (outcome.as_str().to_owned(), reason.clone());
         let failure = self.failures.entry(key).or_insert_with(|| FailureCount {
             outcome: outcome.as_str().into(),

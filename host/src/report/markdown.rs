@@ -22,6 +22,9 @@ fn render(report: &Report) -> String {
     if report.synthetic {
         out.push_str("**Synthetic images: drawn by a program. Nothing here says anything about patients.**\n\n");
     }
+    if let Some(control) = &report.control {
+        writeln!(out, "**{}.**\n", escape(control)).expect("text takes text");
+    }
     write_table(&mut out, &table::HEAD, &table::rows(report), 3..11);
     out.push('\n');
     bullet(&mut out, "Images", &table::images_line(report));
@@ -53,17 +56,33 @@ fn render(report: &Report) -> String {
             facts.plugin.name, facts.plugin.version, facts.plugin.digest
         ),
     );
-    bullet(
-        &mut out,
-        "Opened",
-        &format!(
-            "{} on {}, {} values an embedding, {} images a call",
-            facts.opened.dtype,
-            report.device_kind,
-            facts.opened.embedding_dim,
-            facts.opened.batch_size
-        ),
-    );
+    bullet(&mut out, "Opened", &opened_line(report));
+    for (name, value) in &facts.opened.facts {
+        bullet(&mut out, &format!("Model's `{name}`"), value);
+    }
+    if let Some(adapter) = &facts.adapter {
+        bullet(&mut out, "Adapter", &table::adapter_line(adapter));
+        bullet(
+            &mut out,
+            "Adapter's layers",
+            &adapter.attached.targets.join(", "),
+        );
+        for note in &adapter.attached.notes {
+            bullet(&mut out, "Adapter's note", note);
+        }
+    }
+    if let Some(prompting) = &facts.prompting {
+        for prompt in &prompting.prompts {
+            let whose = if prompt.replaced {
+                "not the paper's"
+            } else {
+                "the paper's"
+            };
+            let text = format!("{whose}, `{}`: {}", prompt.digest, prompt.text);
+            bullet(&mut out, &format!("Prompt of {}", prompt.task), &text);
+        }
+        bullet(&mut out, "Answers", &table::prompts_line(prompting));
+    }
     bullet(&mut out, "Pixels", &format!("`{}`", facts.preprocessing));
     if !report.permissions.is_empty() {
         bullet(
@@ -122,6 +141,18 @@ fn render(report: &Report) -> String {
     out.push_str("\nn+ and n-: positive and negative test images behind the metrics. ECE: positive class, 10 equal-width bins. ");
     out.push_str("`*`: flagged value, reason in report.json.\n");
     out
+}
+
+fn opened_line(report: &Report) -> String {
+    let opened = &report.facts.opened;
+    let values = match opened.embedding_dim {
+        0 => String::new(),
+        dim => format!(", {dim} values an embedding"),
+    };
+    format!(
+        "{} on {}{values}, {} images a call",
+        opened.dtype, report.device_kind, opened.batch_size
+    )
 }
 
 fn write_table<const N: usize>(

@@ -16,7 +16,7 @@ pub use grid::{GRID_SCHEMA, render_grid};
 pub use many::{analyse_runs, has_answers, store_grid, stored_grid_forms};
 pub use number::probability;
 
-use crate::eval::{Facts, method::FitSummary};
+use crate::eval::{CandidateMass, Facts, method::FitSummary};
 use focus_analysis::CellAnalysis;
 use linkme::distributed_slice;
 use serde::Serialize;
@@ -34,6 +34,9 @@ pub struct Report {
     pub tool_version: String,
     /// Images were drawn by a program: nothing here says anything about patients.
     pub synthetic: bool,
+    /// Why nothing here says anything about the model: random weights, a toy size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
     /// Model and dataset.
     pub facts: Facts,
     /// Device kind the model ran on.
@@ -83,6 +86,9 @@ pub struct CellReport {
     /// The fit, for methods that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitSummary>,
+    /// Of a prompted model: how much of the first token's distribution lay on answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate_mass: Option<CandidateMass>,
 }
 
 /// One way to write a report.

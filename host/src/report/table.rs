@@ -2,7 +2,8 @@
 
 use super::grid::{GAP_NOTE, gap_rows};
 use super::{CellReport, Report, number};
-use focus_analysis::{CellStatus, RESAMPLES, Track, TrackAnalysis};
+use crate::eval::{AdapterFacts, PROMPTING, PromptingFacts};
+use focus_analysis::{CellStatus, RESAMPLES, Track, TrackAnalysis, plain_method};
 use std::collections::BTreeSet;
 
 /// Column titles.
@@ -102,7 +103,8 @@ fn row(cell: &CellReport, track: &TrackAnalysis, name: String, shown: [String; 5
             .unwrap_or_default(),
     };
     let fit = if cell.analysis.status == CellStatus::Failed {
-        format!("CELL FAILED; {fit}")
+        let end = if fit.is_empty() { "" } else { "; " };
+        format!("CELL FAILED{end}{fit}")
     } else {
         fit
     };
@@ -138,6 +140,53 @@ pub(super) fn images_line(report: &Report) -> String {
     splits.join(", ")
 }
 
+/// One line on an adapter.
+pub(super) fn adapter_line(adapter: &AdapterFacts) -> String {
+    let found = &adapter.attached;
+    let list = |values: Vec<String>| values.join(" and ");
+    let mut line = format!(
+        "{}, {}, rank {}, scale {}, {} layers, largest change of a first-token logit on the plugin's own picture {:.3e}",
+        adapter.name,
+        adapter.digest,
+        list(found.ranks.iter().map(u32::to_string).collect()),
+        list(found.scales.iter().map(f64::to_string).collect()),
+        found.targets.len(),
+        found.probe_change
+    );
+    if !found.modules_to_save.is_empty() {
+        line.push_str(&format!(", replaces {}", found.modules_to_save.join(", ")));
+    }
+    if let Some(base) = &found.base {
+        line.push_str(&format!(", made for {base}"));
+    }
+    line
+}
+
+/// One line on what a generative model was asked.
+pub(super) fn prompts_line(prompting: &PromptingFacts) -> String {
+    let own: Vec<_> = prompting
+        .prompts
+        .iter()
+        .filter(|p| p.replaced)
+        .map(|p| format!("{} ({})", p.task, p.digest))
+        .collect();
+    let whose = if own.is_empty() {
+        "the paper's".to_owned()
+    } else {
+        format!("NOT the paper's: {}", own.join(", "))
+    };
+    let stop = if prompting.stop_words.is_empty() {
+        String::new()
+    } else {
+        format!(", stopped at {}", prompting.stop_words.join(" or "))
+    };
+    format!(
+        "{whose}; greedy, at most {} tokens{stop}; {} token variants, those that are one token count",
+        prompting.max_new_tokens,
+        prompting.variants.len()
+    )
+}
+
 /// One line per kind of failure.
 pub(super) fn failure_lines(report: &Report) -> Vec<String> {
     let line = |f: &super::FailureCount| {
@@ -155,6 +204,31 @@ pub(super) fn failure_lines(report: &Report) -> Vec<String> {
         )
     };
     report.failures.iter().map(line).collect()
+}
+
+fn prompted(cell: &CellReport) -> bool {
+    plain_method(&cell.analysis.cell.method) == PROMPTING
+}
+
+/// What each track makes of a prompted model's incomplete answers.
+fn rules(cell: &CellReport) -> Option<String> {
+    prompted(cell).then(|| {
+        let counted = |track: &TrackAnalysis| {
+            let decided = track.decided.map_or(track.n, |counts| counts.n);
+            format!(
+                "{}: {} images in metrics of scores, {decided} in metrics of labels",
+                track.track.name(),
+                track.n
+            )
+        };
+        let counts: Vec<_> = cell.analysis.tracks.iter().map(counted).collect();
+        format!(
+            "{} / {}: {}. As published, a row without label, answer or score leaves every metric; corrected, every scored row stays in metrics of scores, and an unparseable or refused answer is a wrong one",
+            cell.analysis.cell.task,
+            cell.analysis.cell.method,
+            counts.join("; ")
+        )
+    })
 }
 
 /// One line per remark, exclusions of cells among them.
@@ -175,13 +249,19 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
                 .map(|(reason, n)| format!("{n} {reason}"))
                 .collect();
             lines.push(format!(
-                "{} / {}: {} of {} labelled test images have no score ({})",
+                "{} / {}: {} of {} labelled test images have no {} ({})",
                 cell.analysis.cell.task,
                 cell.analysis.cell.method,
                 cell.analysis.excluded.values().sum::<usize>(),
                 cell.analysis.test,
+                if prompted(cell) {
+                    "complete answer"
+                } else {
+                    "score"
+                },
                 reasons.join(", ")
             ));
+            lines.extend(rules(cell));
         }
     }
     let units: BTreeSet<_> = report

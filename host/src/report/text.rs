@@ -26,6 +26,12 @@ fn render(report: &Report) -> String {
         "model",
         &format!("{} ({})", facts.model.id, facts.model.title),
     );
+    if let Some(control) = &report.control {
+        line(&mut out, "", control);
+    }
+    if let Some(adapter) = &facts.adapter {
+        line(&mut out, "adapter", &table::adapter_line(adapter));
+    }
     line(
         &mut out,
         "plugin",
@@ -41,6 +47,9 @@ fn render(report: &Report) -> String {
         "dataset",
         &format!("{} ({}){synthetic}", facts.dataset.id, facts.dataset.title),
     );
+    if let Some(prompting) = &facts.prompting {
+        line(&mut out, "prompts", &table::prompts_line(prompting));
+    }
     line(&mut out, "images", &table::images_line(report));
     for failure in table::failure_lines(report) {
         line(&mut out, "failed", &failure);

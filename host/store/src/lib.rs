@@ -4,7 +4,9 @@
 //! | room | owns |
 //! | --- | --- |
 //! | `run`, `manifest`, `lock` | the folder's layout, the identity of a run, one process at a time |
-//! | `answer` | what a model said about each image: append-only log, then Parquet |
+//! | `log` | the checksummed, append-only log under all answers |
+//! | `answer` | what an encoder said about each image: append-only log, then Parquet |
+//! | `generation` | what a generative model said to each prompt about each image, likewise; and by content for all runs |
 //! | `record`, `prediction`, `metric`, `agree` | the three row tables and their rules |
 //! | `cache`, `key` | embeddings by content, shared by all runs |
 //! | `table` | Parquet written byte for byte the same, and read with suspicion |
@@ -19,10 +21,12 @@ mod answer;
 mod atomic;
 mod cache;
 mod error;
+mod generation;
 mod hash;
 mod key;
 mod limits;
 mod lock;
+mod log;
 mod manifest;
 mod metric;
 mod name;
@@ -32,19 +36,23 @@ mod run;
 mod table;
 
 pub use answer::{
-    AnswerBatch, AnswerBatches, AnswerFile, AnswerLog, AnswerLogOptions, AnswerRow, Answers,
-    AnswersSummary, Outcome, SyncPolicy, TornTail,
+    AnswerBatch, AnswerBatches, AnswerFile, AnswerLog, AnswerRow, Answers, AnswersSummary, Outcome,
 };
 pub use atomic::{AtomicFile, write_atomic};
 pub use cache::{CacheStats, CachedEmbedding, EmbeddingCache};
 pub use error::{Result, StoreError};
+pub use generation::{
+    Generated, GenerationCache, GenerationFile, GenerationLayout, GenerationLog, GenerationRow,
+    Generations, VariantLogprob,
+};
 pub use hash::{BadHash, ContentHash};
 pub use key::ModelKey;
 pub use limits::Limits;
 pub use lock::RunLock;
+pub use log::{AnswerLogOptions, SyncPolicy, TornTail};
 pub use manifest::{DatasetIdentity, ModelIdentity, PluginIdentity, RunManifest};
 pub use metric::{METRICS_VERSION, MetricRow, Metrics};
-pub use name::{CellKey, file_stem};
+pub use name::{AS_PUBLISHED_SUFFIX, CellKey, file_stem};
 pub use prediction::{Fold, PREDICTIONS_VERSION, PredictionRow, Predictions};
 pub use record::{RECORDS_VERSION, Record, Records};
 pub use run::{RunFolder, RunView};

@@ -6,6 +6,9 @@ use std::fmt::{self, Write};
 /// Longest stem `file_stem` gives, in bytes: room is left for an extension and a temporary file's decoration.
 const LONGEST: usize = 200;
 
+/// Ends the method's name in a cell of the published reading: its labels follow the published code where they differ.
+pub const AS_PUBLISHED_SUFFIX: &str = "+as_published";
+
 /// One cell of the grid: which model answered which task of which dataset, and how.
 ///
 /// A variation that changes predictions is part of the method's or the model's name after a `+`
@@ -32,6 +35,12 @@ impl CellKey {
             method: method.into(),
             model: model.into(),
         }
+    }
+
+    /// Whether the cell is the published reading, which may label a photograph otherwise than its record: its merges bring labels of
+    /// other photographs.
+    pub fn is_published_reading(&self) -> bool {
+        self.method.ends_with(AS_PUBLISHED_SUFFIX)
     }
 
     /// File name without its extension: the four names, escaped and joined by `~`.

@@ -47,6 +47,8 @@ pub struct PredictionRow {
     pub id: String,
     /// Train or test.
     pub fold: Fold,
+    /// 0, but for further rows of the same image in the same fold: the published code's merges double some.
+    pub copy: u32,
     /// The dataset's split, as used.
     pub split: Option<String>,
     /// Patient key.
@@ -67,7 +69,7 @@ pub struct PredictionRow {
     pub text: Option<String>,
 }
 
-/// The predictions of one cell, sorted by sample, then fold.
+/// The predictions of one cell, sorted by sample, then fold, then copy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictions {
     /// Which cell.
@@ -79,10 +81,12 @@ pub struct Predictions {
 }
 
 const EXTRA: &str = "x_";
+/// Column of [`PredictionRow::copy`], in tables that have one above 0.
+const COPY: &str = "copy";
 const EXTRA_RULE: &str = "an extra column must have a name of its own and a value for each row";
 const NOT_EMPTY: &str = "a cell must have at least one row";
 
-fn spec<'a>(extra: impl Iterator<Item = &'a str>) -> TableSpec {
+fn spec<'a>(copies: bool, extra: impl Iterator<Item = &'a str>) -> TableSpec {
     use DataType::{Boolean, Float64, UInt32, Utf8};
     let mut fields = vec![
         required("dataset", Utf8),
@@ -102,6 +106,7 @@ fn spec<'a>(extra: impl Iterator<Item = &'a str>) -> TableSpec {
         optional("reason", Utf8),
         optional("text", Utf8),
     ];
+    fields.extend(copies.then(|| required(COPY, UInt32)));
     fields.extend(extra.map(|name| optional(&format!("{EXTRA}{name}"), Float64)));
     TableSpec {
         name: NAME,
@@ -127,7 +132,7 @@ impl Predictions {
             ));
         }
         let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.sort_by_key(|&i| (rows[i].sample, rows[i].fold));
+        order.sort_by_key(|&i| (rows[i].sample, rows[i].fold, rows[i].copy));
         let mut sorted: Vec<Option<PredictionRow>> = rows.into_iter().map(Some).collect();
         let rows = order
             .iter()
@@ -167,18 +172,23 @@ impl Predictions {
         let mut last = None;
         for (i, row) in self.rows.iter().enumerate() {
             check_row(row).map_err(|(rule, found)| StoreError::rule(file, i, rule, found))?;
-            let place = (row.sample, row.fold);
+            let place = (row.sample, row.fold, row.copy);
             if last.is_some_and(|last| last >= place) {
-                let rule = "rows must be sorted by `sample` and `fold`, each pair once";
+                let rule = "rows must be sorted by `sample`, `fold` and `copy`, each once";
                 return Err(StoreError::rule(
                     file,
                     i,
                     rule,
-                    format!("sample {} ({})", row.sample, row.fold.as_str()),
+                    format!(
+                        "sample {} ({}, copy {})",
+                        row.sample,
+                        row.fold.as_str(),
+                        row.copy
+                    ),
                 ));
             }
             last = Some(place);
-            if !seen.insert((row.fold, row.id.as_str())) {
+            if !seen.insert((row.fold, row.id.as_str(), row.copy)) {
                 return Err(StoreError::rule(
                     file,
                     i,
@@ -219,7 +229,8 @@ impl Predictions {
     }
 
     fn write_unchecked(&self, file: &Path) -> Result<()> {
-        let spec = spec(self.extra.iter().map(|(name, _)| name.as_str()));
+        let copies = self.rows.iter().any(|row| row.copy > 0);
+        let spec = spec(copies, self.extra.iter().map(|(name, _)| name.as_str()));
         table::write_table(file, &spec, self.rows.len(), |range| {
             let rows = &self.rows[range.clone()];
             let same = |of: &str| texts(rows.iter().map(|_| Some(of)));
@@ -241,6 +252,7 @@ impl Predictions {
                 texts(rows.iter().map(|r| r.reason.as_deref())),
                 texts(rows.iter().map(|r| r.text.as_deref())),
             ];
+            columns.extend(copies.then(|| uints(rows.iter().map(|r| Some(r.copy)))));
             columns.extend(
                 self.extra
                     .iter()
@@ -260,7 +272,8 @@ impl Predictions {
             .iter()
             .filter_map(|f| f.name().strip_prefix(EXTRA).map(str::to_owned))
             .collect();
-        let spec = spec(names.iter().map(String::as_str));
+        let copies = reader.schema().field_with_name(COPY).is_ok();
+        let spec = spec(copies, names.iter().map(String::as_str));
         let mut extra: Vec<(String, Vec<Option<f64>>)> =
             names.into_iter().map(|name| (name, Vec::new())).collect();
         let mut cell = None;
@@ -268,7 +281,8 @@ impl Predictions {
             for (name, values) in &mut extra {
                 values.extend(columns.floats(&format!("{EXTRA}{name}"))?);
             }
-            parse(columns, &mut cell, rows)
+            let copies = copies.then(|| columns.uints(COPY)).transpose()?;
+            parse(columns, copies.as_deref(), &mut cell, rows)
         })?;
         let cell = cell.ok_or_else(|| StoreError::rule(file, 0, NOT_EMPTY, "none"))?;
         let predictions = Self { cell, rows, extra };
@@ -321,6 +335,7 @@ fn check_row(row: &PredictionRow) -> Result<(), (&'static str, String)> {
 
 fn parse(
     columns: &Columns<'_>,
+    copies: Option<&[Option<u32>]>,
     one: &mut Option<CellKey>,
     rows: &mut Vec<PredictionRow>,
 ) -> Result<()> {
@@ -365,6 +380,10 @@ fn parse(
             sample: columns.must("sample", i, sample[i])?,
             id: columns.must("id", i, id[i])?.into(),
             fold,
+            copy: match copies {
+                Some(copies) => columns.must(COPY, i, copies[i])?,
+                None => 0,
+            },
             split: own(split[i]),
             patient: own(patient[i]),
             label: label[i],

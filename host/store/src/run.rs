@@ -12,14 +12,16 @@
 //! ```
 
 use crate::{
-    answer::{AnswerFile, AnswerLog, AnswerLogOptions, Answers},
+    answer::{AnswerFile, AnswerLog, Answers},
     atomic::{
         create_private_folder, is_temporary, make_private, read_capped, sweep, sync_parent,
         write_atomic,
     },
     error::{Result, StoreError},
+    generation::{GenerationFile, GenerationLayout, GenerationLog, Generations},
     limits::Limits,
     lock::RunLock,
+    log::AnswerLogOptions,
     manifest::RunManifest,
     metric::Metrics,
     name::{CellKey, file_stem},
@@ -150,6 +152,11 @@ impl RunView {
     /// Finished answers called `name`.
     pub fn answer_file(&self, name: &str) -> Result<AnswerFile> {
         AnswerFile::open(&self.answers_path(name), &self.limits)
+    }
+
+    /// Finished generations called `name`.
+    pub fn generation_file(&self, name: &str, layout: &GenerationLayout) -> Result<GenerationFile> {
+        GenerationFile::open(&self.answers_path(name), layout, &self.limits)
     }
 
     /// Files of finished answers, sorted.
@@ -309,6 +316,34 @@ impl RunFolder {
 
     /// Turn a complete log into its Parquet file and remove it.
     pub fn finish_answers(&self, mut log: AnswerLog) -> Result<AnswerFile> {
+        log.sync()?;
+        let path = log.path().to_owned();
+        let file = log.compact(&path.with_extension("parquet"))?;
+        drop(log);
+        remove(&path)?;
+        Ok(file)
+    }
+
+    /// The generations called `name`: finished, or a log to go on with.
+    pub fn generations(
+        &self,
+        name: &str,
+        layout: &GenerationLayout,
+        options: AnswerLogOptions,
+    ) -> Result<Generations> {
+        let finished = self.answers_path(name);
+        let log = finished.with_extension("log");
+        if finished.exists() {
+            let file = GenerationFile::open(&finished, layout, &self.limits)?;
+            // Killed after the rename: the log has done its work.
+            remove(&log)?;
+            return Ok(Generations::Finished(file));
+        }
+        GenerationLog::open_with(&log, layout, options).map(Generations::Open)
+    }
+
+    /// Turn a complete log into its Parquet file and remove it.
+    pub fn finish_generations(&self, mut log: GenerationLog) -> Result<GenerationFile> {
         log.sync()?;
         let path = log.path().to_owned();
         let file = log.compact(&path.with_extension("parquet"))?;

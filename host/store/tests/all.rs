@@ -4,6 +4,8 @@
 
 #[path = "all/common.rs"]
 mod common;
+#[path = "all/generation.rs"]
+mod generation;
 #[path = "all/hostile.rs"]
 mod hostile;
 #[path = "all/kill.rs"]

@@ -42,7 +42,7 @@ pub(crate) fn models() -> Result<Vec<(ModelDescriptor, ModelRegistration)>, Erro
     Ok(models)
 }
 
-/// What a model says once open when it runs as its card says: the card's values with the options' choices.
+/// What a model says once open when it runs as its card says: the card's values with the options' choices, batch size among them.
 /// `embedding_dim` is 0 where the card leaves it open; set it.
 pub fn opened(card: &ModelDescriptor, options: &OpenOptions) -> OpenedModel {
     OpenedModel {
@@ -56,7 +56,7 @@ pub fn opened(card: &ModelDescriptor, options: &OpenOptions) -> OpenedModel {
         embedding_dim: card.embedding_dim.unwrap_or(0),
         weights_digest: None,
         preprocessing: card.preprocessing.clone(),
-        batch_size: card.batch_size,
+        batch_size: options.batch_size.unwrap_or(card.batch_size),
         notes: Vec::new(),
         similarity: None,
         facts: std::collections::BTreeMap::new(),

@@ -59,7 +59,7 @@ impl Card {
         self.note.into_iter().chain(published)
     }
 
-    /// As the host sees it. `image_encoder` alone: the contract has no text side yet.
+    /// As the host sees it.
     pub fn descriptor(&self) -> ModelDescriptor {
         let owned = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
         let devices: &[&str] = if cfg!(feature = "cuda") {
@@ -72,7 +72,7 @@ impl Card {
             title: self.title.to_owned(),
             family: Family::Vlm,
             group: self.group,
-            interfaces: vec![InterfaceName::ImageEncoder],
+            interfaces: vec![InterfaceName::ImageEncoder, InterfaceName::DualEncoder],
             preprocessing: self.preprocessing.clone(),
             embedding_dim: self.config.as_ref().map(|config| config.embed_dim as u32),
             dtypes: owned(&["f32", "bf16", "f16"]),

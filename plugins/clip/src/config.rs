@@ -174,6 +174,29 @@ impl Config {
         }
     }
 
+    /// Most bytes of intermediate values an image takes.
+    pub fn image_bytes(&self, dtype: focus_nn::DType) -> u64 {
+        match &self.image {
+            Image::Transformer(vision) => {
+                let side = vision.size / vision.patch;
+                let stack = &vision.stack;
+                focus_nn::batch::transformer_bytes(
+                    side * side + 1,
+                    stack.dim,
+                    stack.hidden,
+                    stack.heads,
+                    dtype,
+                )
+            }
+            // The first stage is the widest: four maps of a quarter of the side, with room for patches of a convolution.
+            Image::ResNet(resnet) => {
+                let area = (resnet.size / 4) as u64 * (resnet.size / 4) as u64;
+                4 * area * (4 * resnet.planes[0] + 9 * resnet.stem) as u64
+                    * dtype.size_in_bytes() as u64
+            }
+        }
+    }
+
     /// Read a `config.json`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let config = read::parse(text)?;

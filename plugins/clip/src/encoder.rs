@@ -1,32 +1,37 @@
-//! The plugin's face: a card or a folder's own description becomes an open image encoder; batches become embeddings. Knows neither tensors'
-//! names nor layers.
+//! The plugin's face: a card or a folder's own description becomes an open dual encoder; batches and texts become embeddings. Knows neither
+//! tensors' names nor layers.
 
 use crate::card::{self, Card};
-use crate::config::{Config, Image};
+use crate::config::{Config, Scaling};
 use crate::open::{self, OpenError};
 use crate::settings::Settings;
+use crate::similarity::Scale;
+use crate::text::{TextError, TextTower};
 use crate::tower::image::ImageTower;
 use focus_nn::pixels::Normalisation;
-use focus_nn::{DType, Device};
+use focus_nn::{DType, Device, LoadError};
 use focus_plugin_sdk::{
-    Embeddings, Error, Host, ImageBatch, ImageEncoder, Model, OpenOptions, OpenedModel, PixelMode,
-    PreprocessingCard, opened,
+    DualEncoder, Embeddings, Error, Host, ImageBatch, ImageEncoder, Model, OpenOptions,
+    OpenedModel, PixelMode, PixelType, PreprocessingCard, Similarity, TextEmbeddings, opened,
 };
 use std::path::Path;
 
-/// Said of FLAIR's pictures as the host can prepare them.
-const RESIZED_NOTE: &str = "pixels were resized as bytes and pictures centred on black, where the reference resizes in floating point and lays pictures into the upper left corner: for square pictures half a level of 255 apart, for others more";
+/// Said where a text side could be left out.
+const WITHOUT_TEXT: &str =
+    "`--set text=none` opens the image side alone; zero-shot classification needs both";
 
 /// Opens a model of this plugin.
 pub fn open(options: &OpenOptions, host: &Host) -> Result<Box<dyn Model>, Error> {
     Ok(Box::new(Encoder::open(options, host)?))
 }
 
-/// An open image encoder. Vectors are the model's own: of length 1 where it makes them so; the host normalises them all.
+/// An open dual encoder. Vectors are the model's own: of length 1 where it makes them so; the host normalises them all.
 #[derive(Debug)]
 pub struct Encoder {
     opened: OpenedModel,
     tower: ImageTower,
+    /// `None` with `text=none`.
+    text: Option<TextTower>,
     normalisation: Normalisation,
     device: Device,
     dtype: DType,
@@ -60,22 +65,39 @@ impl Encoder {
         };
         let folder = options.weights.as_deref().map(Path::new);
         let mut plan = plan(&card, &settings, folder)?;
-        let config = &plan.config;
-        let tower = match (settings.random, folder) {
+        let config = &plan.config.clone();
+        let parts = match (settings.random, folder) {
             (Some(seed), _) => {
                 plan.notes.push(format!(
                     "random weights, seed {seed}: a control, not a trained model"
                 ));
                 state.weights_digest = Some(format!("random:{seed}"));
-                focus_nn::weights::random(seed, &device, dtype, |w| ImageTower::load(config, w))
+                drawn(config, &settings, seed, &device, dtype)
             }
-            (None, Some(folder)) => open::checkpoint(&card, folder).and_then(|checkpoint| {
-                host.info(format!("{} tensors found", checkpoint.len()));
-                open::image(config, checkpoint, &device, dtype)
-            }),
+            (None, Some(folder)) => from_folder(&card, config, &settings, folder, (&device, dtype)),
             (None, None) => return Err(no_weights(&card)),
         };
-        let tower = tower.map_err(|error| crossed(&error.into()))?;
+        let (tower, text) = parts.map_err(|error| {
+            let lacks_text = lacks_text(config, &error);
+            let crossed = crossed(&error);
+            if lacks_text {
+                crossed.with_hint(WITHOUT_TEXT)
+            } else {
+                crossed
+            }
+        })?;
+        state.similarity = text.as_ref().map(|(_, scale)| Similarity {
+            scale: f64::from(scale.factor),
+            bias: f64::from(scale.bias),
+            sigmoid: config.scaling == Scaling::ExpBias,
+        });
+        if text.is_none() {
+            plan.notes.push("image side alone, by setting".into());
+        }
+        if options.batch_size.is_none() {
+            state.batch_size =
+                focus_nn::batch::auto(state.batch_size, &device, config.image_bytes(dtype));
+        }
         state.embedding_dim = config.embed_dim as u32;
         state.preprocessing = plan.preprocessing;
         state.notes = plan.notes;
@@ -93,6 +115,7 @@ impl Encoder {
             },
             opened: state,
             tower,
+            text: text.map(|(text, _)| text),
             device,
             dtype,
             threads,
@@ -102,6 +125,70 @@ impl Encoder {
     /// The network.
     pub fn tower(&self) -> &ImageTower {
         &self.tower
+    }
+}
+
+type Parts = (ImageTower, Option<(TextTower, Scale)>);
+
+fn drawn(
+    config: &Config,
+    settings: &Settings,
+    seed: u64,
+    device: &Device,
+    dtype: DType,
+) -> Result<Parts, OpenError> {
+    if !settings.text {
+        let tower =
+            focus_nn::weights::random(seed, device, dtype, |w| ImageTower::load(config, w))?;
+        return Ok((tower, None));
+    }
+    let both =
+        focus_nn::weights::random(seed, device, dtype, |w| open::load_both(config, w))?;
+    let (caption, tokenizer) = open::drawn_tokenizer(config, settings.track);
+    let text = TextTower::new(caption, tokenizer, both.words);
+    Ok((both.image, Some((text, both.scale))))
+}
+
+fn from_folder(
+    card: &Card,
+    config: &Config,
+    settings: &Settings,
+    folder: &Path,
+    (device, dtype): (&Device, DType),
+) -> Result<Parts, OpenError> {
+    let checkpoint = open::checkpoint(card, folder)?;
+    if !settings.text {
+        return Ok((open::image(config, checkpoint, device, dtype)?, None));
+    }
+    let both = open::sides(config, checkpoint, device, dtype)?;
+    let (caption, tokenizer) = open::tokenizer(config, folder, settings.track)?;
+    let text = TextTower::new(caption, tokenizer, both.words);
+    Ok((both.image, Some((text, both.scale))))
+}
+
+/// Whether only the text side stands in the way: then there is a setting for it.
+fn lacks_text(config: &Config, error: &OpenError) -> bool {
+    match error {
+        OpenError::Tokenizer(_) => true,
+        OpenError::Weights(LoadError::Mismatch {
+            missing,
+            unexpected,
+            shapes,
+            ..
+        }) => {
+            let of_text = |name: &String| {
+                let patterns = [config.text_tensors(), config.scale_tensors()].concat();
+                patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+                    Some(start) => name.starts_with(start),
+                    None => name == pattern,
+                })
+            };
+            unexpected.is_empty()
+                && shapes.is_empty()
+                && !missing.is_empty()
+                && missing.iter().all(of_text)
+        }
+        _ => false,
     }
 }
 
@@ -130,16 +217,6 @@ fn plan(card: &Card, settings: &Settings, folder: Option<&Path>) -> Result<Plan,
         (None, None) if settings.tiny => (Config::clip_base_32(), card.preprocessing.clone()),
         (None, None) => return Err(no_weights(card)),
     };
-    if settings.resized {
-        if !matches!(config.image, Image::ResNet(_)) {
-            return Err(Error::invalid_request(format!(
-                "Setting `pixels` is for FLAIR: model `{}` takes resized pictures anyway",
-                card.id
-            )));
-        }
-        preprocessing.mode = PixelMode::Resized;
-        notes.push(RESIZED_NOTE.into());
-    }
     let config = if settings.tiny { config.tiny() } else { config };
     if settings.tiny {
         notes.push("toy size".into());
@@ -182,18 +259,46 @@ impl Model for Encoder {
     fn image_encoder(&mut self) -> Option<&mut dyn ImageEncoder> {
         Some(self)
     }
+
+    fn dual_encoder(&mut self) -> Option<&mut dyn DualEncoder> {
+        self.text.is_some().then_some(self as _)
+    }
+}
+
+impl DualEncoder for Encoder {
+    fn encode_texts(&mut self, texts: &[String], host: &Host) -> Result<TextEmbeddings, Error> {
+        let Some(tower) = &self.text else {
+            return Err(
+                Error::unsupported("The text side was left out").with_hint("Drop `--set text=none`")
+            );
+        };
+        host.check_cancelled()?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let refused = |error: TextError| match error {
+            TextError::Tokenizer(error) => Error::invalid_request(error),
+            TextError::Compute(error) => Error::device(error),
+        };
+        let reading = tower.read(&texts).map_err(|error| refused(error.into()))?;
+        let rows = self
+            .threads
+            .install(|| tower.embed_read(&reading))
+            .map_err(refused)?;
+        let tokens = reading
+            .calls
+            .iter()
+            .flat_map(|call| (0..call.texts()).map(|text| call.row(text).to_vec()))
+            .collect();
+        Ok(TextEmbeddings {
+            rows: Embeddings::new(rows.dim, rows.values)?,
+            tokens,
+            truncated: reading.cut,
+        })
+    }
 }
 
 impl ImageEncoder for Encoder {
     fn encode(&mut self, images: &ImageBatch<'_>, host: &Host) -> Result<Embeddings, Error> {
         let card = &self.opened.preprocessing;
-        if card.mode != PixelMode::Resized {
-            return Err(Error::unsupported(format!(
-                "Model `{}` takes full pictures, which this version of the contract has no batches of",
-                self.opened.model
-            ))
-            .with_hint("Add `--set pixels=resized`, and read the note that comes with it"));
-        }
         let wanted = (card.width as usize, card.height as usize);
         if (images.width(), images.height()) != wanted {
             return Err(Error::invalid_request(format!(
@@ -204,16 +309,31 @@ impl ImageEncoder for Encoder {
                 images.height()
             )));
         }
+        let kind = match card.mode {
+            PixelMode::Float => PixelType::F32,
+            _ => PixelType::U8,
+        };
+        if images.kind() != kind {
+            return Err(Error::invalid_request(format!(
+                "Pixels of the wrong type: expected {kind:?}, found {:?}",
+                images.kind()
+            )));
+        }
         host.check_cancelled()?;
         // The padding is computed too: products of another number of rows differ in the last bits.
         let embed = || {
-            let pixels = self.normalisation.planes(
-                images.padded(),
-                wanted.0,
-                wanted.1,
-                &self.device,
-                self.dtype,
-            )?;
+            let (width, height) = wanted;
+            let (device, dtype) = (&self.device, self.dtype);
+            let pixels = match kind {
+                PixelType::U8 => {
+                    self.normalisation
+                        .planes(images.padded(), width, height, device, dtype)
+                }
+                PixelType::F32 => {
+                    self.normalisation
+                        .float_planes(&images.floats(), width, height, device, dtype)
+                }
+            }?;
             self.tower
                 .forward(&pixels)?
                 .narrow(0, 0, images.used())?

@@ -4,22 +4,19 @@
 //! Literature, reference code, weights and licences are on each model's card ([`card`]). Weights are not part of this plugin: the host
 //! hands over the folder with the files as published, and every tensor in them is accounted for.
 //!
-//! Models are image encoders to the host. Their text sides are complete here ([`text::TextTower`], [`similarity`]) and open with
-//! [`open::text_tower`]; no interface of the contract reaches them yet.
+//! Models are image encoders and dual encoders to the host. Texts longer than a model takes are cut, and said to be.
 //!
 //! Settings: `track` (`corrected`, the default, or `as_published`: texts as the published benchmark's code handles them), `weights=random:SEED`
-//! (the architecture without what it learnt, as a control), `size=tiny` (with random weights only: a model of toy size, for trying things
-//! out), `pixels=resized` (FLAIR only: bytes as the host resizes them, in place of the floating-point preparation of [`canvas`], which
-//! wants full pictures and which the host does not offer yet).
+//! (the architecture without what it learnt, as a control; words then get ids by a hash), `size=tiny` (with random weights only: a model of
+//! toy size, for trying things out), `text=none` (the image side alone, for checkpoints without the other; such a model is a dual encoder by
+//! its card and has no text interface when open).
 //!
 //! Rooms, in the order data flows: [`settings`] what was asked; [`config`] an architecture's numbers and `names` its tensors' names;
 //! [`preprocess`] the processor file; [`card`] the known models; [`tokens`] ids, [`tower`] the networks; [`rule`] what a family does with
-//! texts, [`tokenizer`] texts to ids, [`text`] texts to vectors; [`similarity`] vectors to probabilities; [`canvas`] FLAIR's pixels;
-//! [`mod@open`] folders to models; [`encoder`] the plugin.
+//! texts, [`tokenizer`] texts to ids, [`text`] texts to vectors; [`similarity`] vectors to probabilities; [`mod@open`] folders to models; [`encoder`] the plugin.
 
 #![forbid(unsafe_code)]
 
-pub mod canvas;
 pub mod card;
 pub mod config;
 pub mod encoder;

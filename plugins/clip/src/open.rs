@@ -1,12 +1,12 @@
 //! From a card and a folder to an architecture, its checkpoint and its two sides. Knows no host.
 
 use crate::card::Card;
-use crate::config::{Config, Image};
+use crate::config::{Config, Image, Text, TextPool};
 use crate::preprocess;
 use crate::rule::rule;
 use crate::settings::Track;
 use crate::similarity::Scale;
-use crate::text::TextTower;
+use crate::text::{Caption, TextTower};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use crate::tower::image::ImageTower;
 use crate::tower::words::WordTower;
@@ -155,6 +155,66 @@ fn both(config: &Config, weights: &Weights) -> Result<(WordTower, Scale), LoadEr
     ))
 }
 
+/// A dual encoder's parts.
+#[derive(Debug)]
+pub struct Both {
+    /// The image side.
+    pub image: ImageTower,
+    /// The text side.
+    pub words: WordTower,
+    /// Cosines to logits.
+    pub scale: Scale,
+}
+
+/// Claim both sides.
+pub fn load_both(config: &Config, weights: &Weights) -> Result<Both, LoadError> {
+    let image = ImageTower::load(config, weights)?;
+    let (words, scale) = both(config, weights)?;
+    Ok(Both {
+        image,
+        words,
+        scale,
+    })
+}
+
+/// Both sides of a checkpoint, in which nothing else may be.
+pub fn sides(
+    config: &Config,
+    checkpoint: Checkpoint,
+    device: &Device,
+    dtype: DType,
+) -> Result<Both, LoadError> {
+    focus_nn::weights::load(checkpoint, device, dtype, config.unused_tensors(), |w| {
+        load_both(config, w)
+    })
+}
+
+/// The caption rule and the tokenizer of a folder.
+pub fn tokenizer(
+    config: &Config,
+    folder: &Path,
+    track: Track,
+) -> Result<(Caption, Tokenizer), OpenError> {
+    let (caption, rule) = rule(config, track);
+    let tokenizer = Tokenizer::open(folder, rule)?;
+    tokenizer.check(config.vocab())?;
+    Ok((caption, tokenizer))
+}
+
+/// The same for random weights, which come without files.
+pub fn drawn_tokenizer(config: &Config, track: Track) -> (Caption, Tokenizer) {
+    let (caption, rule) = rule(config, track);
+    let last = config.vocab().saturating_sub(1) as u32;
+    let end = match &config.text {
+        Text::Transformer(text) => match text.pool {
+            TextPool::End(id) => id,
+            TextPool::Highest | TextPool::Last => last,
+        },
+        Text::BertHeads(_) | Text::BertMean(_) => last,
+    };
+    (caption, Tokenizer::drawn(config.vocab(), end, rule))
+}
+
 /// The text side of a card from its folder, tokenizer and all.
 pub fn text_tower(
     card: &Card,
@@ -164,9 +224,7 @@ pub fn text_tower(
     dtype: DType,
 ) -> Result<(TextTower, Scale), OpenError> {
     let config = config(card, folder)?;
-    let (caption, rule) = rule(&config, track);
-    let tokenizer = Tokenizer::open(folder, rule)?;
-    tokenizer.check(config.vocab())?;
+    let (caption, tokenizer) = tokenizer(&config, folder, track)?;
     let (tower, scale) = words(&config, checkpoint(card, folder)?, device, dtype)?;
     Ok((TextTower::new(caption, tokenizer, tower), scale))
 }

@@ -31,11 +31,12 @@ pub fn clip(side: u32) -> PreprocessingCard {
     }
 }
 
-/// FLAIR's: in floating point, so by the plugin ([`crate::canvas`]), from the full picture.
+/// FLAIR's: in floating point, the long side to the canvas, the rest of it zero. (Its code leaves out the division by 255 for a picture
+/// that is black all over, which is the same.)
 pub fn flair(side: u32) -> PreprocessingCard {
     PreprocessingCard {
         mode: PixelMode::Float,
-        geometry: Geometry::Fit,
+        geometry: Geometry::FitCorner,
         ..squash(side, ResizeFilter::Bilinear, [0.0; 3], [1.0; 3])
     }
 }

@@ -30,14 +30,14 @@ pub struct Settings {
     pub random: Option<u64>,
     /// `size=tiny`.
     pub tiny: bool,
-    /// `pixels=resized`: bytes that the host resized, for a model that wants the full picture.
-    pub resized: bool,
+    /// Whether the text side is opened: not with `text=none`.
+    pub text: bool,
 }
 
 impl Settings {
     /// Read them.
     pub fn read(options: &OpenOptions) -> Result<Self, Error> {
-        deny_unknown_settings(options, &["track", "weights", "size", "pixels"])?;
+        deny_unknown_settings(options, &["track", "weights", "size", "text"])?;
         let get = |key: &str| options.settings.get(key).map(String::as_str);
         let bad = |key: &str, wanted: &str, found: &str| {
             Error::invalid_request(format!(
@@ -61,10 +61,10 @@ impl Settings {
             Some("tiny") => true,
             Some(other) => return Err(bad("size", "`tiny`", other)),
         };
-        let resized = match get("pixels") {
-            None | Some("exact") => false,
-            Some("resized") => true,
-            Some(other) => return Err(bad("pixels", "`exact` or `resized`", other)),
+        let text = match get("text") {
+            None | Some("open") => true,
+            Some("none") => false,
+            Some(other) => return Err(bad("text", "`open` or `none`", other)),
         };
         if tiny && random.is_none() {
             return Err(
@@ -82,7 +82,7 @@ impl Settings {
             track,
             random,
             tiny,
-            resized,
+            text,
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Texts to vectors: the caption rule, the tokenizer and the text side together. What a dual encoder's text interface will call.
+//! Texts to vectors: the caption rule, the tokenizer and the text side together. What the dual encoder's text interface calls.
 
-use crate::tokenizer::{Tokenizer, TokenizerError};
+use crate::tokenizer::{Reading, Tokenizer, TokenizerError};
 use crate::tokens::Tokens;
 use crate::tower::words::WordTower;
 use focus_nn::{DType, Tensor};
@@ -84,16 +84,26 @@ impl TextTower {
 
     /// Ids of captioned texts, in as many calls as the family's rule wants.
     pub fn tokens(&self, texts: &[&str]) -> Result<Vec<Tokens>, TokenizerError> {
+        Ok(self.read(texts)?.calls)
+    }
+
+    /// The same, and which texts were cut.
+    pub fn read(&self, texts: &[&str]) -> Result<Reading, TokenizerError> {
         let captioned: Vec<String> = texts.iter().map(|text| self.caption.apply(text)).collect();
         let captioned: Vec<&str> = captioned.iter().map(String::as_str).collect();
-        self.tokenizer.tokens(&captioned)
+        self.tokenizer.read(&captioned)
     }
 
     /// Vectors of texts, in order, as the model gives them: not of length 1 unless the model makes them so. On the track
     /// `as_published`, SigLIP's and FLAIR's vectors depend on which texts are embedded together: give all classes of a task at once.
     pub fn embed(&self, texts: &[&str]) -> Result<Rows, TextError> {
-        let calls = self
-            .tokens(texts)?
+        self.embed_read(&self.read(texts)?)
+    }
+
+    /// Vectors of texts that were read.
+    pub fn embed_read(&self, reading: &Reading) -> Result<Rows, TextError> {
+        let calls = reading
+            .calls
             .iter()
             .map(|tokens| self.tower.forward(tokens))
             .collect::<Result<Vec<_>, _>>()?;

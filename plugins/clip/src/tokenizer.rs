@@ -1,5 +1,7 @@
-//! Texts to ids, by the files published beside a checkpoint and the rules of its family.
+//! Texts to ids, by the files published beside a checkpoint and the rules of its family; for random weights, which have no files, by a
+//! hash of each word ([`drawn`]).
 
+mod drawn;
 mod error;
 mod files;
 
@@ -38,10 +40,28 @@ pub struct Rule {
     pub longest_word: usize,
 }
 
+/// Texts as ids, in as many calls as the rule wants, and which of them were cut.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Ids of the texts, in order.
+    pub calls: Vec<Tokens>,
+    /// Whether a text lost its tail, one for each.
+    pub cut: Vec<bool>,
+}
+
+/// Where words get their ids.
+#[derive(Debug, Clone)]
+enum Words {
+    /// From published files.
+    Files(Box<tokenizers::Tokenizer>),
+    /// From themselves.
+    Drawn(drawn::Drawn),
+}
+
 /// A tokenizer under its rules.
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
-    inner: tokenizers::Tokenizer,
+    words: Words,
     rule: Rule,
     fill: u32,
 }
@@ -89,7 +109,21 @@ impl Tokenizer {
                 ..TruncationParams::default()
             }))
             .map_err(|error| fault(error.to_string()))?;
-        Ok(Self { inner, rule, fill })
+        Ok(Self {
+            words: Words::Files(Box::new(inner)),
+            rule,
+            fill,
+        })
+    }
+
+    /// For weights drawn at random: no tokenizer goes with them, and any will do that gives equal words equal ids. `end` is the id that
+    /// ends a text.
+    pub fn drawn(rows: usize, end: u32, rule: Rule) -> Self {
+        Self {
+            words: Words::Drawn(drawn::Drawn::new(rows, end)),
+            fill: rule.fill.unwrap_or(drawn::FILL),
+            rule,
+        }
     }
 
     /// The rules in force.
@@ -99,7 +133,10 @@ impl Tokenizer {
 
     /// Refuse a tokenizer that knows ids beyond a table of `rows`. (One that knows fewer is usual: tables are filled up.)
     pub fn check(&self, rows: usize) -> Result<(), TokenizerError> {
-        let vocab = self.inner.get_vocab(true);
+        let Words::Files(inner) = &self.words else {
+            return Ok(());
+        };
+        let vocab = inner.get_vocab(true);
         match vocab.values().copied().chain([self.fill]).max() {
             Some(id) if id as usize >= rows => Err(TokenizerError::Beyond { id, rows }),
             _ => Ok(()),
@@ -116,7 +153,9 @@ impl Tokenizer {
             return text.to_owned();
         }
         let lower = text.to_lowercase();
-        if !matches!(self.inner.get_model(), ModelWrapper::Unigram(_)) {
+        if let Words::Files(inner) = &self.words
+            && !matches!(inner.get_model(), ModelWrapper::Unigram(_))
+        {
             return lower;
         }
         let bare: String = lower
@@ -128,33 +167,51 @@ impl Tokenizer {
 
     /// Ids of each text: without padding, cut to the longest allowed.
     pub fn ids(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        self.inner
-            .encode_fast(self.canonical(text), true)
-            .map(|encoding| encoding.get_ids().to_vec())
-            .map_err(|error| TokenizerError::Text {
-                text: text.to_owned(),
-                reason: error.to_string(),
-            })
+        Ok(self.ids_and_cut(text)?.0)
+    }
+
+    fn ids_and_cut(&self, text: &str) -> Result<(Vec<u32>, bool), TokenizerError> {
+        let canonical = self.canonical(text);
+        match &self.words {
+            Words::Drawn(drawn) => Ok(drawn.ids(&canonical, self.rule.longest)),
+            Words::Files(inner) => inner
+                .encode_fast(canonical, true)
+                .map(|encoding| {
+                    let cut = !encoding.get_overflowing().is_empty();
+                    (encoding.get_ids().to_vec(), cut)
+                })
+                .map_err(|error| TokenizerError::Text {
+                    text: text.to_owned(),
+                    reason: error.to_string(),
+                }),
+        }
     }
 
     /// Ids of texts for one call, or for several where texts must not be filled up.
     pub fn tokens(&self, texts: &[&str]) -> Result<Vec<Tokens>, TokenizerError> {
+        Ok(self.read(texts)?.calls)
+    }
+
+    /// The same, and which texts were cut.
+    pub fn read(&self, texts: &[&str]) -> Result<Reading, TokenizerError> {
         if texts.is_empty() {
             return Err(TokenizerError::Empty);
         }
-        let rows = texts
+        let read = texts
             .iter()
-            .map(|text| self.ids(text))
+            .map(|text| self.ids_and_cut(text))
             .collect::<Result<Vec<_>, _>>()?;
+        let (rows, cut): (Vec<_>, Vec<_>) = read.into_iter().unzip();
         let longest = rows.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        Ok(match self.rule.padding {
+        let calls = match self.rule.padding {
             Padding::To(width) => vec![self.pad(&rows, width)],
             Padding::Longest => vec![self.pad(&rows, longest)],
             Padding::Alone => rows
                 .chunks(1)
                 .map(|row| self.pad(row, row[0].len().max(1)))
                 .collect(),
-        })
+        };
+        Ok(Reading { calls, cut })
     }
 
     fn pad(&self, rows: &[Vec<u32>], width: usize) -> Tokens {

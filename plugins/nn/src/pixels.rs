@@ -1,4 +1,4 @@
-//! Bytes of pictures to what a model is fed. Must not know files or sizes.
+//! Pixels of pictures, bytes or floats, to what a model is fed. Must not know files or sizes.
 
 use candle_core::{DType, Device, Result, Tensor};
 
@@ -45,7 +45,7 @@ impl Normalisation {
         Tensor::from_vec(planes, (images, 3, height, width), device)?.to_dtype(dtype)
     }
 
-    /// f32 RGB values from 0 to 255, laid out as above.
+    /// f32 RGB values in units of value / 255, laid out as above; each is normalised in f64.
     pub fn float_planes(
         &self,
         rgb: &[f32],
@@ -62,7 +62,7 @@ impl Normalisation {
         {
             for (at, pixel) in image.chunks_exact(3).enumerate() {
                 for channel in 0..3 {
-                    let value = f64::from(pixel[channel]) / 255.0;
+                    let value = f64::from(pixel[channel]);
                     planes[channel * area + at] =
                         ((value - self.mean[channel]) / self.std[channel]) as f32;
                 }
@@ -70,5 +70,40 @@ impl Normalisation {
         }
         let images = rgb.len() / (area * 3);
         Tensor::from_vec(planes, (images, 3, height, width), device)?.to_dtype(dtype)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_the_floats_they_stand_for_become_the_same() {
+        let normalisation = Normalisation {
+            mean: [0.485, 0.456, 0.406],
+            std: [0.229, 0.224, 0.225],
+        };
+        let bytes: Vec<u8> = (0..2 * 5 * 3 * 3).map(|i| (i * 29 % 256) as u8).collect();
+        let floats: Vec<f32> = bytes.iter().map(|&v| f32::from(v) / 255.0).collect();
+        let values = |tensor: Tensor| -> Vec<f32> {
+            assert_eq!(tensor.dims(), [2, 3, 3, 5]);
+            tensor.flatten_all().unwrap().to_vec1().unwrap()
+        };
+        let from_bytes = values(
+            normalisation
+                .planes(&bytes, 5, 3, &Device::Cpu, DType::F32)
+                .unwrap(),
+        );
+        let from_floats = values(
+            normalisation
+                .float_planes(&floats, 5, 3, &Device::Cpu, DType::F32)
+                .unwrap(),
+        );
+        for (a, b) in from_bytes.iter().zip(&from_floats) {
+            assert!((a - b).abs() < 1e-6, "{a} {b}");
+        }
+        // Channels are told apart: the first green value is that of the second byte.
+        let green = (f64::from(bytes[1]) / 255.0 - 0.456) / 0.224;
+        assert!((f64::from(from_floats[15]) - green).abs() < 1e-6);
     }
 }

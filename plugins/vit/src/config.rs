@@ -185,6 +185,13 @@ impl VitConfig {
         1 + self.registers
     }
 
+    /// Most bytes of intermediate values an image of `size` (height, width) in pixels takes.
+    pub fn image_bytes(&self, size: (usize, usize), dtype: focus_nn::DType) -> u64 {
+        let patches = (size.0 / self.patch) * (size.1 / self.patch);
+        let tokens = self.prefix() + patches;
+        focus_nn::batch::transformer_bytes(tokens, self.dim, self.hidden, self.heads, dtype)
+    }
+
     /// Read a `config.json`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?;

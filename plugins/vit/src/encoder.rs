@@ -6,13 +6,13 @@ use crate::config::VitConfig;
 use crate::model::{POOLER, Vit};
 use crate::names::unchunked;
 use crate::pool::Pool;
-use crate::preprocess::{self, FLOAT_NOTE};
+use crate::preprocess;
 use crate::settings::{Settings, Track};
 use focus_nn::pixels::Normalisation;
 use focus_nn::{Checkpoint, DType, Device, Layout, LoadError};
 use focus_plugin_sdk::{
-    Embeddings, Error, Host, ImageBatch, ImageEncoder, Model, OpenOptions, OpenedModel,
-    PreprocessingCard, opened,
+    Embeddings, Error, Host, ImageBatch, ImageEncoder, Model, OpenOptions, OpenedModel, PixelMode,
+    PixelType, PreprocessingCard, opened,
 };
 use std::path::Path;
 
@@ -95,6 +95,10 @@ impl Encoder {
         };
         let model = model.map_err(weights_error)?;
         state.embedding_dim = config.dim as u32;
+        if options.batch_size.is_none() {
+            state.batch_size =
+                focus_nn::batch::auto(state.batch_size, &device, config.image_bytes(size, dtype));
+        }
         state.preprocessing = plan.preprocessing;
         state.notes = plan.notes;
         for note in &state.notes {
@@ -136,12 +140,8 @@ fn plan(card: &Card, settings: &Settings, folder: Option<&Path>) -> Result<Plan,
                 folder,
                 &["preprocessor_config.json", "processor_config.json"],
             )?;
-            let processing =
+            preprocessing =
                 preprocess::parse(&processor).map_err(|reason| described(file, reason))?;
-            preprocessing = processing.card;
-            if processing.float_first {
-                notes.push(FLOAT_NOTE.into());
-            }
             config
         }
         (None, None) if settings.tiny => VitConfig::vit_large(),
@@ -264,16 +264,31 @@ impl ImageEncoder for Encoder {
                 images.height()
             )));
         }
+        let kind = match card.mode {
+            PixelMode::Float => PixelType::F32,
+            _ => PixelType::U8,
+        };
+        if images.kind() != kind {
+            return Err(Error::invalid_request(format!(
+                "Pixels of the wrong type: expected {kind:?}, found {:?}",
+                images.kind()
+            )));
+        }
         host.check_cancelled()?;
         // The padding is computed too: products of another number of rows differ in the last bits.
         let embed = || {
-            let pixels = self.normalisation.planes(
-                images.padded(),
-                wanted.0,
-                wanted.1,
-                &self.device,
-                self.dtype,
-            )?;
+            let (width, height) = wanted;
+            let (device, dtype) = (&self.device, self.dtype);
+            let pixels = match kind {
+                PixelType::U8 => {
+                    self.normalisation
+                        .planes(images.padded(), width, height, device, dtype)
+                }
+                PixelType::F32 => {
+                    self.normalisation
+                        .float_planes(&images.floats(), width, height, device, dtype)
+                }
+            }?;
             self.model
                 .forward(&pixels)?
                 .narrow(0, 0, images.used())?

@@ -27,21 +27,8 @@ fn yes() -> bool {
     true
 }
 
-/// What a processor file asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Processing {
-    /// As the host can do it.
-    pub card: PreprocessingCard,
-    /// Whether the processor resizes in floating point, after rescaling (DINOv3): the host's bytes then differ from its values by up
-    /// to half a level.
-    pub float_first: bool,
-}
-
-/// Said of a model whose reference resizes in floating point.
-pub const FLOAT_NOTE: &str = "the reference resizes in floating point; pixels here are resized as bytes and differ from it by up to half a level of 255";
-
-/// Read either file.
-pub fn parse(text: &str) -> Result<Processing, String> {
+/// Read either file. DINOv3's processor rescales before it resizes, so its pixels are floats.
+pub fn parse(text: &str) -> Result<PreprocessingCard, String> {
     let json: Value = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?;
     let json = json.get("image_processor").unwrap_or(&json);
     let file: Processor = serde_json::from_value(json.clone()).map_err(|e| e.to_string())?;
@@ -84,8 +71,12 @@ pub fn parse(text: &str) -> Result<Processing, String> {
     if width == 0 || height == 0 {
         return Err("a side is 0".into());
     }
-    let card = PreprocessingCard {
-        mode: PixelMode::Resized,
+    Ok(PreprocessingCard {
+        mode: if kind.starts_with("DINOv3") {
+            PixelMode::Float
+        } else {
+            PixelMode::Resized
+        },
         width,
         height,
         geometry,
@@ -98,10 +89,6 @@ pub fn parse(text: &str) -> Result<Processing, String> {
             .image_std
             .filter(|_| file.do_normalize)
             .unwrap_or([1.0; 3]),
-    };
-    Ok(Processing {
-        card,
-        float_first: kind.starts_with("DINOv3"),
     })
 }
 

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub struct Row {
     /// Place in the cohort.
     pub image: u32,
+    /// 0, but for further rows of the same image, which the published code's merges make.
+    pub copy: u32,
     /// Label of the corrected track.
     pub label: Option<bool>,
     /// Label as the published code derives it.
@@ -50,7 +52,7 @@ pub struct TrainCounts {
 pub struct CellRows {
     /// Which cell.
     pub cell: CellKey,
-    /// Test rows, in order of image.
+    /// Test rows, in order of image and copy.
     pub test: Vec<Row>,
     /// Training images with an answer.
     pub train: usize,
@@ -61,12 +63,14 @@ pub struct CellRows {
 }
 
 impl CellRows {
-    /// Joins by image id, one to one. `run` names the run in errors.
+    /// Joins by image id, one to one but for copies. `run` names the run in errors.
     ///
     /// # Errors
-    /// A test image without a record (with counts), one that occurs twice, one whose label is not the records'.
+    /// A test image without a record (with counts), one that occurs twice, one whose label is not the records'. Cells of the
+    /// published reading are held to the corrected label alone: the published code's merges bring labels of other photographs.
     pub fn join(predictions: &Predictions, cohort: &Cohort, run: &str) -> Result<Self> {
         let cell = &predictions.cell;
+        let published = cell.is_published_reading();
         let mut test = Vec::new();
         let (mut rows, mut missing, mut first) = (0, 0, None);
         for row in predictions.fold(Fold::Test) {
@@ -77,10 +81,11 @@ impl CellRows {
                 continue;
             };
             let known = cohort.labels(&cell.task, image);
-            for (what, known, found) in [
+            let held = [
                 ("label", known[0], row.label),
                 ("published label", known[1], row.published_label),
-            ] {
+            ];
+            for (what, known, found) in held.into_iter().take(if published { 1 } else { 2 }) {
                 if let (Some(known), Some(found)) = (known, found)
                     && known != found
                 {
@@ -97,6 +102,7 @@ impl CellRows {
             }
             test.push(Row {
                 image,
+                copy: row.copy,
                 label: row.label,
                 published_label: row.published_label,
                 score: row.score,
@@ -113,8 +119,12 @@ impl CellRows {
                 first: first.clone(),
             });
         }
-        test.sort_by_key(|row| row.image);
-        if let Some(pair) = test.windows(2).find(|pair| pair[0].image == pair[1].image) {
+        test.sort_by_key(|row| (row.image, row.copy));
+        let place = |row: &Row| (row.image, row.copy);
+        if let Some(pair) = test
+            .windows(2)
+            .find(|pair| place(&pair[0]) == place(&pair[1]))
+        {
             return Err(AnalysisError::Duplicate {
                 place: format!("Cell `{cell}`"),
                 image: cohort.members()[pair[0].image as usize].id.clone(),
@@ -197,11 +207,11 @@ impl CellRows {
             same &= score.is_some() == decision.is_some();
             if let Some(score) = score {
                 // A decision that is not there is never read: only score metrics see such a row.
-                scored.push(row.image, label, decision.unwrap_or_default());
+                scored.push(row, label, decision.unwrap_or_default());
                 scored.scores.push(score);
             }
             if let Some(decision) = decision {
-                decided.push(row.image, label, decision);
+                decided.push(row, label, decision);
             }
         }
         TrackColumns {
@@ -230,8 +240,10 @@ impl Row {
 /// Parallel columns of rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Columns {
-    /// Places in the cohort, ascending.
+    /// Places in the cohort, ascending; once each but for copies.
     pub images: Vec<u32>,
+    /// [`Row::copy`], ascending within an image.
+    pub copies: Vec<u32>,
     /// Labels.
     pub labels: Vec<bool>,
     /// Decisions.
@@ -241,8 +253,9 @@ pub struct Columns {
 }
 
 impl Columns {
-    fn push(&mut self, image: u32, label: bool, decision: bool) {
-        self.images.push(image);
+    fn push(&mut self, row: &Row, label: bool, decision: bool) {
+        self.images.push(row.image);
+        self.copies.push(row.copy);
         self.labels.push(label);
         self.decisions.push(decision);
     }
@@ -257,6 +270,16 @@ impl Columns {
         } else {
             Scored::new(&self.labels, &self.decisions, &self.scores)
         }
+    }
+
+    /// The position of an image's copy.
+    pub fn position(&self, image: u32, copy: u32) -> Option<usize> {
+        let first = self.images.partition_point(|known| *known < image);
+        let found = self.images[first..].iter().zip(&self.copies[first..]);
+        found
+            .take_while(|(known, _)| **known == image)
+            .position(|(_, known)| *known == copy)
+            .map(|at| first + at)
     }
 
     /// Number of rows.
@@ -274,6 +297,7 @@ impl Columns {
     pub fn select(&self, positions: &[usize]) -> Self {
         Self {
             images: positions.iter().map(|&i| self.images[i]).collect(),
+            copies: positions.iter().map(|&i| self.copies[i]).collect(),
             labels: positions.iter().map(|&i| self.labels[i]).collect(),
             decisions: positions.iter().map(|&i| self.decisions[i]).collect(),
             scores: if self.scores.is_empty() {

@@ -39,10 +39,10 @@ impl Aligned {
         };
         let mut positions: Vec<Vec<usize>> = vec![Vec::new(); arms.len()];
         let mut mismatched = 0;
-        for (place, image) in first.images.iter().enumerate() {
+        for (place, (image, copy)) in first.images.iter().zip(&first.copies).enumerate() {
             let found: Option<Vec<usize>> = others
                 .iter()
-                .map(|arm| arm.images.binary_search(image).ok())
+                .map(|arm| arm.position(*image, *copy))
                 .collect();
             let Some(found) = found else { continue };
             let label = first.labels[place];

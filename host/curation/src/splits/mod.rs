@@ -11,7 +11,7 @@ mod published;
 mod source;
 mod tally;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use focus_store::Records;
@@ -67,15 +67,21 @@ impl fmt::Display for Split {
     }
 }
 
-/// How often the published code works on a photograph: in which split, in how many rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// How often the published code works on a photograph: in which split, with which labels, in how many rows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Use {
     /// Index of the record.
     pub sample: u32,
     /// The split of these rows.
     pub split: Split,
-    /// Rows after the merge, at least 1.
+    /// Labels by task that these rows bring; `None`: the record's published ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, bool>>,
+    /// Rows after the merge of rows and labels: those that are fitted on.
     pub rows: u64,
+    /// Rows after the second merge, or the join by position: those that are analysed. 0 outside test.
+    pub analysed: u64,
 }
 
 /// A split for each record, and how it came about.

@@ -132,7 +132,7 @@ pub fn published(
     }
     account.notes = notes.sorted();
     let uses = match track {
-        Track::AsPublished => uses(file, &targets, &merged),
+        Track::AsPublished => uses(records, file, &targets, &merged),
         Track::Corrected => Vec::new(),
     };
     Ok(SplitPlan {
@@ -223,21 +223,65 @@ impl<'a> Merged<'a> {
     }
 }
 
-fn uses(file: &PublishedFile, targets: &[Option<usize>], merged: &Merged<'_>) -> Vec<Use> {
-    let mut uses: BTreeMap<(u32, Split), u64> = BTreeMap::new();
+/// Every photograph's rows after the published merges. Where rows of one path are merged with each other, each row of the path
+/// brings its labels to each; where results meet the table by position, row k of the table brings its labels to result k.
+fn uses(
+    records: &Records,
+    file: &PublishedFile,
+    targets: &[Option<usize>],
+    merged: &Merged<'_>,
+) -> Vec<Use> {
+    type Labels = Option<BTreeMap<String, bool>>;
+    let mut uses: BTreeMap<(u32, Split, Labels), (u64, u64)> = BTreeMap::new();
+    let mut add = |sample: usize, split, labels: Labels, rows: u64, analysed: u64| {
+        let found = uses.entry((sample as u32, split, labels)).or_default();
+        found.0 += rows;
+        found.1 += if split == Split::Test { analysed } else { 0 };
+    };
+    let mut result = 0;
     for (row, target) in file.rows.iter().zip(targets) {
-        let Some(record) = target else { continue };
-        let times = match file.shape {
-            FileShape::SevenColumns => merged.by_path[key(row)].len() as u64,
-            FileShape::Brset | FileShape::Mbrset => 1,
-        };
-        *uses.entry((*record as u32, row.split)).or_default() += times;
+        let place = result;
+        result += usize::from(row.split == Split::Test);
+        let Some(record) = *target else { continue };
+        match file.shape {
+            FileShape::SevenColumns => {
+                let rows = &merged.by_path[key(row)];
+                for &other in rows {
+                    let labels = &file.rows[other].labels;
+                    let labels = labels
+                        .iter()
+                        .map(|(task, label)| ((*task).to_owned(), *label));
+                    add(
+                        record,
+                        row.split,
+                        Some(labels.collect()),
+                        1,
+                        rows.len() as u64,
+                    );
+                }
+            }
+            FileShape::Brset => add(record, row.split, None, 1, 1),
+            FileShape::Mbrset if row.split == Split::Test => {
+                let met = targets[place].filter(|_| file.rows[place].split == Split::Test);
+                match met {
+                    Some(met) if met == record => add(record, row.split, None, 1, 1),
+                    Some(met) => {
+                        let labels = records.rows[met].published_labels.clone();
+                        add(record, row.split, Some(labels), 1, 1);
+                    }
+                    None => add(record, row.split, None, 1, 0),
+                }
+            }
+            FileShape::Mbrset => add(record, row.split, None, 1, 0),
+        }
     }
     let uses = uses.into_iter();
-    uses.map(|((sample, split), rows)| Use {
+    uses.map(|((sample, split, labels), (rows, analysed))| Use {
         sample,
         split,
+        labels,
         rows,
+        analysed,
     })
     .collect()
 }

@@ -3,7 +3,7 @@
 use crate::shapes::{self, Maker, Set};
 use focus_curation::CurationError;
 use focus_curation::splits::{
-    Action, Defect, OwnSplit, Split, SplitCounts, SplitKind, SplitPlan, Track, own, published,
+    Action, Defect, OwnSplit, Split, SplitCounts, SplitKind, SplitPlan, Track, Use, own, published,
     read_published, source,
 };
 
@@ -71,6 +71,17 @@ fn idrid_is_counted_as_published_and_repaired() {
             .sum::<u64>()
     };
     assert_eq!((rows(Split::Train), rows(Split::Test)), (516, 206));
+    // A perfect reader, scored against every row that the published analysis sees: the conflicting labels cost it.
+    let analysed = found.uses.iter().map(|u| u.analysed).sum::<u64>();
+    assert_eq!(analysed, 412);
+    let truth = |u: &Use| set.records.rows[u.sample as usize].published_labels["referable_dr"];
+    let agree = |want: bool| {
+        let uses = found.uses.iter().filter(|u| u.split == Split::Test);
+        let labels = |u: &Use| u.labels.as_ref().expect("the file's")["referable_dr"];
+        let same = uses.filter(|u| (labels(u) == truth(u)) == want);
+        same.map(|u| u.analysed).sum::<u64>()
+    };
+    assert_eq!((agree(true), agree(false)), (412 - 82, 82));
 
     let corrected = plan(&set, Track::Corrected);
     assert_eq!(corrected.account.counts, counts(413, 0, 103));
@@ -150,6 +161,9 @@ fn brset_and_mbrset_keep_their_filters_and_patients() {
     let set = shapes::mbrset();
     let found = check_plain(&set, counts(1424, 386, 772));
     assert_eq!(found.account.analysed_rows, Some(248));
+    let analysed = found.uses.iter().map(|u| u.analysed).sum::<u64>();
+    let rows = found.uses.iter().filter(|u| u.split == Split::Test);
+    assert_eq!((analysed, rows.map(|u| u.rows).sum::<u64>()), (248, 772));
     assert_eq!(found.account.count(Defect::JoinByPosition), 524);
     assert_eq!(found.account.count(Defect::PhotographNotInFile), 2582);
 }

@@ -22,7 +22,7 @@ const CELL: [Column; 4] = [
     ("method", "text", "method id"),
     ("model", "text", "model id"),
 ];
-const PREDICTIONS: [Column; 12] = [
+const PREDICTIONS: [Column; 13] = [
     (
         "sample",
         "whole number",
@@ -33,6 +33,11 @@ const PREDICTIONS: [Column; 12] = [
         "fold",
         "text",
         "train: the method was fitted on it; test: metrics are computed on it",
+    ),
+    (
+        "copy",
+        "whole number",
+        "0, but for further rows of an image that the published code's merges make",
     ),
     ("split", "text", "the dataset's split"),
     ("patient", "text", "patient key"),
@@ -288,11 +293,12 @@ fn key_cells(cell: &CellKey) -> [String; 4] {
     [&cell.dataset, &cell.task, &cell.method, &cell.model].map(|name| text(Some(name)))
 }
 
-fn row_cells(row: &PredictionRow) -> [String; 12] {
+fn row_cells(row: &PredictionRow) -> [String; 13] {
     [
         row.sample.to_string(),
         text(Some(&row.id)),
         row.fold.as_str().into(),
+        row.copy.to_string(),
         text(row.split.as_deref()),
         text(row.patient.as_deref()),
         truth(row.label),

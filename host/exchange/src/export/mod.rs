@@ -10,7 +10,7 @@ pub use published::published_name;
 pub use spreadsheet::{protect_text, unprotect_text};
 
 use crate::error::Result;
-use focus_store::{Limits, RunView, StoreError};
+use focus_store::{AnswerFile, GenerationFile, GenerationLayout, Limits, RunView, StoreError};
 use folder::NewFolder;
 use serde::Serialize;
 use std::{
@@ -115,8 +115,7 @@ fn parquet(
     } else {
         Vec::new()
     } {
-        let checked = focus_store::AnswerFile::open(&file, &Limits::default())?;
-        checked.batches()?.try_for_each(|batch| batch.map(drop))?;
+        check_answers(&file, run)?;
         let name =
             file.file_name()
                 .and_then(|n| n.to_str())
@@ -128,6 +127,34 @@ fn parquet(
         summary.files += 1;
     }
     Ok(())
+}
+
+/// Every value of an answer file, embeddings or generations, is what was written.
+fn check_answers(file: &Path, run: &RunView) -> Result<()> {
+    let limits = Limits::default();
+    match generation_layout(run) {
+        Some(layout) => GenerationFile::open(file, &layout, &limits)?
+            .batches()?
+            .try_for_each(|batch| batch.map(drop))?,
+        None => AnswerFile::open(file, &limits)?
+            .batches()?
+            .try_for_each(|batch| batch.map(drop))?,
+    }
+    Ok(())
+}
+
+/// Prompts and variants of a prompted run, as its identity has them.
+fn generation_layout(run: &RunView) -> Option<GenerationLayout> {
+    let asked = run.manifest().options.get("prompting")?;
+    let texts = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let prompts = asked["prompts"].as_array()?.iter();
+    let variants = asked["variants"].as_array()?.iter();
+    Some(GenerationLayout {
+        prompts: prompts
+            .map(|prompt| texts(&prompt["task"]))
+            .collect::<Option<_>>()?,
+        variants: variants.map(texts).collect::<Option<_>>()?,
+    })
 }
 
 #[cfg(test)]

@@ -254,6 +254,7 @@ mod round_trip {
             sample,
             id: format!("=image, \"{sample:03}\""),
             fold: Fold::Test,
+            copy: 0,
             split: Some("test".into()),
             patient: None,
             label: *label,

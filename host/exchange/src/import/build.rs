@@ -265,6 +265,7 @@ impl<'a> Build<'a> {
                     sample: sample as u32,
                     id: record.id.clone(),
                     fold: Fold::Test,
+                    copy: 0,
                     split: record.split.clone(),
                     patient: record.patient.clone(),
                     label: if own {

@@ -191,6 +191,7 @@ impl<'a> Stage<'a> {
                 sample: first + at as u32,
                 id: record.id.clone(),
                 fold: Fold::Test,
+                copy: 0,
                 split: record.split.clone(),
                 patient: record.patient.clone(),
                 label,

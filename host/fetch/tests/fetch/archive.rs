@@ -1,7 +1,7 @@
 //! Archives: unpacked whole, and refused whole.
 
 use crate::support::{Bench, body, limits};
-use focus_fetch::{FetchError, Limits, Unpacked, unpack_zip};
+use focus_fetch::{FetchError, Limits, Unpacked, unpack_all, unpack_zip};
 use std::{
     io::{Cursor, Write as _},
     sync::atomic::Ordering,
@@ -80,6 +80,38 @@ fn an_archive_in_a_folder_is_unpacked_there() {
     std::fs::write(bench.path("sub/a.zip"), pack(&[("x/y", b"z")], stored())).expect("writes");
     unpack_zip(&bench.context(), &bench.folder(), "sub/a.zip").expect("unpacks");
     assert_eq!(bench.read("sub/x/y"), b"z");
+}
+
+#[test]
+fn archives_within_archives_are_unpacked_up_to_a_depth() {
+    let bench = Bench::new();
+    let mut archive = pack(&[("deep.txt", b"z")], stored());
+    for _ in 0..3 {
+        archive = pack(&[("in/inner.ZIP", &archive)], stored());
+    }
+    std::fs::write(bench.path("a.zip"), &archive).expect("writes");
+    std::fs::write(bench.path("b.csv"), b"no archive").expect("writes");
+    let all = || {
+        unpack_all(
+            &bench.context(),
+            &bench.folder(),
+            ["a.zip", "b.csv"].into_iter(),
+        )
+    };
+    let first = all().expect("unpacks");
+    assert_eq!(
+        (first.written, first.present, first.nested.len()),
+        (4, 0, 3)
+    );
+    assert_eq!(bench.read("in/in/in/deep.txt"), b"z");
+    let again = all().expect("finds everything");
+    assert_eq!((again.written, again.present), (0, 4));
+
+    archive = pack(&[("inner.zip", &archive)], stored());
+    std::fs::write(bench.path("c.zip"), archive).expect("writes");
+    let error = unpack_all(&bench.context(), &bench.folder(), ["c.zip"].into_iter());
+    let error = error.expect_err("too deep").to_string();
+    assert!(error.contains("more than 4 other archives"), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod archive;
 mod batch;
 mod documents;
 mod folder;
+mod hub;
 mod redirect;
 mod refusal;
 mod resume;

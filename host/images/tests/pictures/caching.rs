@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use focus_images::{
-    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PrepareSpec, Prepared, RgbImage,
+    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PrepareSpec, Prepared, PreparedImage, PixelType,
     decode, prepare_file,
 };
 
@@ -58,6 +58,7 @@ fn the_key_covers_bytes_and_spec() {
             geometry: Geometry::ShortestEdgeCrop { edge: 20 },
             ..spec
         },
+        spec.with_pixels(PixelType::F32),
     ] {
         assert!(!run(&cache, "jpeg_grey.jpg", &other).from_cache);
     }
@@ -69,6 +70,26 @@ fn the_key_covers_bytes_and_spec() {
     let swapped = prepare_file(&twin, &spec, &Limits::default(), Some(&cache)).unwrap();
     assert!(swapped.from_cache);
     assert_eq!(swapped.pixels, run(&cache, "jpeg_rgb.jpg", &spec).pixels);
+}
+
+#[test]
+fn floats_are_kept_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = PixelCache::open(folder.path()).unwrap();
+    let spec = squash(16, 16).with_pixels(PixelType::F32);
+    let made = run(&cache, "jpeg_rgb.jpg", &spec);
+    let kept = run(&cache, "jpeg_rgb.jpg", &spec);
+    assert!(!made.from_cache && kept.from_cache);
+    assert_eq!(made.pixels.len(), 16 * 16 * 12);
+    assert_eq!(made.pixels, kept.pixels);
+    let bytes = run(&cache, "jpeg_rgb.jpg", &squash(16, 16)).pixels;
+    let entry = cache.get(&made.content_hash, &spec).unwrap().0;
+    assert_eq!(entry.kind, PixelType::F32);
+    // The same picture to half a level and the rounding between the two passes of bytes, and not rounded itself.
+    let floats = entry.floats();
+    let apart = |(float, byte): (&f32, &u8)| (float * 255.0 - f32::from(*byte)).abs();
+    assert!(floats.iter().zip(&bytes).map(apart).fold(0.0, f32::max) <= 1.01);
+    assert!(floats.iter().zip(&bytes).map(apart).any(|off| off > 0.1));
 }
 
 #[test]
@@ -193,8 +214,9 @@ fn held(folder: &std::path::Path) -> u64 {
 }
 
 /// Pictures of one size of entry, named by number.
-fn entry(number: u32) -> (ContentHash, RgbImage) {
-    let image = RgbImage {
+fn entry(number: u32) -> (ContentHash, PreparedImage) {
+    let image = PreparedImage {
+        kind: PixelType::U8,
         width: 16,
         height: 16,
         pixels: vec![number as u8; 16 * 16 * 3],

@@ -1,7 +1,8 @@
 //! Field-of-view steps through the whole path: from a file's bytes to prepared pixels, notes and key.
 
 use focus_images::{
-    FieldCircle, FieldSteps, Limits, PixelCache, PrepareSpec, decode, prepare, prepare_file,
+    DecodeNotes, FieldCircle, FieldSteps, ImageError, Limits, PixelCache, PrepareSpec, RgbImage,
+    decode, prepare, prepare_file,
 };
 
 use crate::common::{path, squash};
@@ -28,6 +29,15 @@ fn photograph() -> Vec<u8> {
     bytes
 }
 
+fn shown(
+    bytes: &[u8],
+    spec: &PrepareSpec,
+    limits: &Limits,
+) -> Result<(RgbImage, DecodeNotes), ImageError> {
+    prepare(bytes, spec, limits)
+        .map(|(image, notes)| (image.into_rgb().expect("bytes were asked for"), notes))
+}
+
 fn steps(text: &str) -> FieldSteps {
     text.parse().expect("names of steps")
 }
@@ -37,11 +47,11 @@ fn each_step_shows_in_pixels_and_notes() {
     let bytes = photograph();
     let limits = Limits::default();
     let whole = squash(300, 200);
-    let (plain, notes) = prepare(&bytes, &whole, &limits).unwrap();
+    let (plain, notes) = shown(&bytes, &whole, &limits).unwrap();
     assert_eq!(notes.field, None);
     assert_eq!(plain.pixel(10, 8), [250, 125, 62]);
 
-    let (masked, notes) = prepare(&bytes, &whole.with_steps(steps("mask")), &limits).unwrap();
+    let (masked, notes) = shown(&bytes, &whole.with_steps(steps("mask")), &limits).unwrap();
     let field = notes.field.unwrap();
     let FieldCircle { x, y, radius } = field.circle.unwrap();
     assert!(x.abs_diff(140) <= 1 && y.abs_diff(100) <= 1 && radius.abs_diff(90) <= 1);
@@ -52,17 +62,17 @@ fn each_step_shows_in_pixels_and_notes() {
     assert!(field.masked_pixels > 200 && field.crop.is_none() && field.fallback.is_none());
 
     // Cropped to a square of 2 x 92 + 1 or so: nothing is resized if that is what is asked for.
-    let (_, notes) = prepare(&bytes, &whole.with_steps(steps("crop")), &limits).unwrap();
+    let (_, notes) = shown(&bytes, &whole.with_steps(steps("crop")), &limits).unwrap();
     let part = notes.field.unwrap().crop.unwrap();
     assert!(
         part.width.abs_diff(185) <= 4 && part.height.abs_diff(185) <= 4,
         "{part:?}"
     );
     let spec = squash(part.width, part.height).with_steps(steps("crop"));
-    let (cropped, _) = prepare(&bytes, &spec, &limits).unwrap();
+    let (cropped, _) = shown(&bytes, &spec, &limits).unwrap();
     assert_eq!(cropped.pixel(5, 9), plain.pixel(part.x + 5, part.y + 9));
 
-    let (padded, _) = prepare(&bytes, &squash(300, 300).with_steps(steps("pad")), &limits).unwrap();
+    let (padded, _) = shown(&bytes, &squash(300, 300).with_steps(steps("pad")), &limits).unwrap();
     assert_eq!(
         (padded.pixel(10, 8), padded.pixel(10, 58)),
         ([0; 3], plain.pixel(10, 8))

@@ -106,7 +106,9 @@ pub fn open_options(settings: &[(&str, &str)]) -> OpenOptions {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings: all,
+        network: Vec::new(),
     }
 }
 

@@ -1,15 +1,22 @@
 //! Every wanted task with every wanted method: from stored answers to stored predictions. Pure computing; repeatable from the
 //! run folder alone, which is how `verify` checks it.
 
+mod rows;
+
 use super::EvalError;
-use super::method::{FitSummary, Method, MethodInput, Scored};
+use super::method::{FitSummary, How, Method, MethodInput, Scored};
+use super::prompting::CandidateMass;
+use super::texts::Texts;
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
+use focus_curation::splits::Use;
+use focus_plugin_abi::v1::message::InterfaceName;
 use focus_probe::{Device, ProbeError};
 use focus_store::{
     AnswerBatch, AnswerFile, CellKey, Fold, Outcome, PredictionRow, Predictions, Record, Records,
     StoreError,
 };
+use rows::Listed;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,6 +34,21 @@ pub struct CellRecord {
     pub fit: Option<FitSummary>,
     /// Why the cell has no predictions.
     pub skipped: Option<String>,
+    /// Of a prompted model: how much of the first token's distribution lay on answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate_mass: Option<CandidateMass>,
+}
+
+impl CellRecord {
+    /// A cell of which nothing else is known yet.
+    pub fn new(cell: CellKey) -> Self {
+        Self {
+            cell,
+            fit: None,
+            skipped: None,
+            candidate_mass: None,
+        }
+    }
 }
 
 /// All answers of one model, in memory: `dim` values an answered image.
@@ -107,6 +129,10 @@ pub struct CellInputs<'a> {
     pub asked: &'a BTreeSet<u32>,
     /// The answers.
     pub embeddings: &'a Embeddings,
+    /// What the published code is fitted and scored on, where the split is a published file.
+    pub uses: Option<&'a [Use]>,
+    /// What the model made of the tasks' sentences, for methods of dual encoders.
+    pub texts: Option<&'a Texts>,
     /// The dataset's id.
     pub dataset: &'a str,
     /// The model's id.
@@ -124,11 +150,15 @@ pub fn compute_cells(
 ) -> Result<Vec<CellRecord>, EvalError> {
     let mut cells = Vec::new();
     for task in tasks {
-        let differ = inputs.asked.iter().any(|sample| {
-            let record = &inputs.records.rows[*sample as usize];
-            record.labels.get(task) != record.published_labels.get(task)
-        });
+        let differ = inputs.uses.is_some()
+            || inputs.asked.iter().any(|sample| {
+                let record = &inputs.records.rows[*sample as usize];
+                record.labels.get(task) != record.published_labels.get(task)
+            });
         for method in methods {
+            if matches!(method.how, How::Generations) {
+                continue;
+            }
             let key = |suffix: &str| {
                 CellKey::new(
                     inputs.dataset,
@@ -160,13 +190,12 @@ pub fn compute_cells(
     Ok(cells)
 }
 
-/// The rows of one fold: records, and where their embeddings are.
+/// The rows of one fold: those with an embedding and where it is, and those without.
 #[derive(Default)]
 struct FoldRows {
-    samples: Vec<u32>,
+    rows: Vec<Listed>,
     places: Vec<usize>,
-    labels: Vec<bool>,
-    failed: Vec<(u32, Outcome, String)>,
+    failed: Vec<(Listed, Outcome, String)>,
 }
 
 fn cell(
@@ -177,123 +206,138 @@ fn cell(
     track: Track,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
 ) -> Result<CellRecord, EvalError> {
-    let (train, test) = (
-        fold_rows(inputs, task, track, Fold::Train),
-        fold_rows(inputs, task, track, Fold::Test),
-    );
-    if test.samples.is_empty() && test.failed.is_empty() {
-        return Ok(CellRecord {
-            cell: key,
-            fit: None,
-            skipped: Some("no test image has a known label".into()),
-        });
+    let train = if method.fits {
+        fold_rows(inputs, task, track, Fold::Train)
+    } else {
+        FoldRows::default()
+    };
+    let test = fold_rows(inputs, task, track, Fold::Test);
+    let skipped = |cell: CellKey, why: &str| {
+        Ok(CellRecord {
+            skipped: Some(why.into()),
+            ..CellRecord::new(cell)
+        })
+    };
+    if test.rows.is_empty() && test.failed.is_empty() {
+        return skipped(key, "no test image has a known label");
     }
+    let texts = match method.needs {
+        InterfaceName::DualEncoder => {
+            let pair = inputs
+                .texts
+                .and_then(|texts| Some(texts.tasks.get(task)?.pair(texts.similarity)));
+            if pair.is_none() {
+                return skipped(key, "the task has no sentences to tell its classes by");
+            }
+            pair
+        }
+        _ => None,
+    };
+    let train_labels: Vec<bool> = train.rows.iter().map(|row| row.label).collect();
     let input = MethodInput {
         dim: inputs.embeddings.dim,
         train: &inputs.embeddings.gather(&train.places),
-        train_labels: &train.labels,
+        train_labels: &train_labels,
         test: &inputs.embeddings.gather(&test.places),
+        texts,
         device: inputs.device,
     };
-    let output = match (method.run)(&input) {
+    let How::Embeddings(run) = method.how else {
+        return skipped(key, "the method asks a generative model");
+    };
+    let output = match run(&input) {
         Ok(output) => output,
         Err(error @ (ProbeError::OneClass { .. } | ProbeError::NoRows)) => {
             return Ok(CellRecord {
-                cell: key,
-                fit: None,
                 skipped: Some(error.to_string()),
+                ..CellRecord::new(key)
             });
         }
         Err(error) => return Err(error.into()),
     };
     let mut rows = Vec::new();
+    // Of each row, its place among the answered test images.
+    let mut places = Vec::new();
     for (fold, side, scored) in [
         (Fold::Train, &train, &output.train),
         (Fold::Test, &test, &output.test),
     ] {
-        let answered = side
-            .samples
-            .iter()
-            .zip(scored)
-            .map(|(sample, scored)| (*sample, Outcome::Ok, None, Some(*scored)));
-        let failed = side
-            .failed
-            .iter()
-            .map(|(sample, outcome, reason)| (*sample, *outcome, Some(reason.clone()), None));
+        let answered = side.rows.iter().zip(scored);
+        let answered = answered.map(|(row, scored)| (*row, Outcome::Ok, None, Some(*scored)));
+        let failed = side.failed.iter();
+        let failed = failed.map(|(row, outcome, reason)| (*row, *outcome, Some(reason), None));
+        places.extend((0..scored.len()).map(|at| (fold == Fold::Test).then_some(at)));
+        places.extend(side.failed.iter().map(|_| None));
         rows.extend(
             answered
                 .chain(failed)
-                .map(|(sample, outcome, reason, scored)| {
-                    prediction(
-                        sample,
-                        &inputs.records.rows[sample as usize],
-                        task,
-                        fold,
-                        outcome,
-                        reason,
-                        scored,
-                    )
+                .map(|(row, outcome, reason, scored)| {
+                    let record = &inputs.records.rows[row.sample as usize];
+                    prediction(row, record, task, fold, track, (outcome, reason, scored))
                 }),
         );
     }
-    store(&Predictions::new(key.clone(), rows, Vec::new())?)?;
+    let spread = |values: Vec<f64>| places.iter().map(|at| Some(values[(*at)?])).collect();
+    let extra = output
+        .extra
+        .into_iter()
+        .map(|(name, values)| (name.to_owned(), spread(values)))
+        .collect();
+    store(&Predictions::new(key.clone(), rows, extra)?)?;
     Ok(CellRecord {
-        cell: key,
         fit: output.fit,
-        skipped: None,
+        ..CellRecord::new(key)
     })
 }
 
 fn fold_rows(inputs: &CellInputs<'_>, task: &str, track: Track, fold: Fold) -> FoldRows {
-    let mut rows = FoldRows::default();
-    for sample in inputs.asked {
-        let record = &inputs.records.rows[*sample as usize];
-        let labels = match track {
-            Track::Corrected => &record.labels,
-            Track::AsPublished => &record.published_labels,
-        };
-        let (Some(label), true) = (
-            labels.get(task),
-            record.split.as_deref() == Some(fold.as_str()),
-        ) else {
-            continue;
-        };
-        match inputs.embeddings.answers.get(sample) {
+    let listed = match (track, inputs.uses) {
+        (Track::AsPublished, Some(uses)) => rows::published(inputs, uses, task, fold),
+        _ => rows::plain(inputs, task, track, fold),
+    };
+    let mut found = FoldRows::default();
+    for row in listed {
+        match inputs.embeddings.answers.get(&row.sample) {
             Some(Ok(place)) => {
-                rows.samples.push(*sample);
-                rows.places.push(*place);
-                rows.labels.push(*label);
+                found.rows.push(row);
+                found.places.push(*place);
             }
-            Some(Err((outcome, reason))) => rows.failed.push((*sample, *outcome, reason.clone())),
-            None => rows
+            Some(Err((outcome, reason))) => found.failed.push((row, *outcome, reason.clone())),
+            None => found
                 .failed
-                .push((*sample, Outcome::ModelError, "no_answer".into())),
+                .push((row, Outcome::ModelError, "no_answer".into())),
         }
     }
-    rows
+    found
 }
 
+type Answered<'a> = (Outcome, Option<&'a String>, Option<Scored>);
+
 fn prediction(
-    sample: u32,
+    row: Listed,
     record: &Record,
     task: &str,
     fold: Fold,
-    outcome: Outcome,
-    reason: Option<String>,
-    scored: Option<Scored>,
+    track: Track,
+    (outcome, reason, scored): Answered<'_>,
 ) -> PredictionRow {
+    let published = record.published_labels.get(task).copied();
     PredictionRow {
-        sample,
+        sample: row.sample,
         id: record.id.clone(),
         fold,
+        copy: row.copy,
         split: record.split.clone(),
         patient: record.patient.clone(),
         label: record.labels.get(task).copied(),
-        published_label: record.published_labels.get(task).copied(),
+        published_label: match track {
+            Track::Corrected => published,
+            Track::AsPublished => Some(row.label),
+        },
         score: scored.map(|s| s.score),
         predicted: scored.map(|s| s.predicted),
         outcome,
-        reason,
+        reason: reason.cloned(),
         text: None,
     }
 }

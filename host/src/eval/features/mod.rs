@@ -25,7 +25,7 @@ pub struct Wanted {
 }
 
 /// What the stage did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct FeatureCounts {
     /// Answered in an earlier attempt at this run.
     pub resumed: usize,

@@ -1,7 +1,7 @@
 //! The linear probe: L2-normalised embeddings, logistic regression with C = 1, fit on the training split
 //! (focus-benchmark.md, section 4). Balanced as the paper has it, and unweighted beside it in the corrected track.
 
-use super::{FitSummary, METHODS, Method, MethodInput, MethodOutput, Scored};
+use super::{FitSummary, How, METHODS, Method, MethodInput, MethodOutput, Scored};
 use crate::task::Track;
 use focus_plugin_abi::v1::message::InterfaceName;
 use focus_probe::{ProbeError, ProbeSpec};
@@ -14,8 +14,9 @@ static BALANCED: Method = Method {
     title: "Linear probe, balanced",
     order: 1,
     needs: InterfaceName::ImageEncoder,
+    fits: true,
     tracks: &Track::ALL,
-    run: |input| probe(input, &ProbeSpec::default()),
+    how: How::Embeddings(|input| probe(input, &ProbeSpec::default())),
 };
 
 #[expect(unsafe_code, reason = "linkme places the element in a linker section")]
@@ -25,8 +26,9 @@ static UNWEIGHTED: Method = Method {
     title: "Linear probe, unweighted",
     order: 2,
     needs: InterfaceName::ImageEncoder,
+    fits: true,
     tracks: &[Track::Corrected],
-    run: |input| probe(input, &ProbeSpec::unweighted()),
+    how: How::Embeddings(|input| probe(input, &ProbeSpec::unweighted())),
 };
 
 fn probe(input: &MethodInput<'_>, spec: &ProbeSpec) -> Result<MethodOutput, ProbeError> {
@@ -45,6 +47,7 @@ fn probe(input: &MethodInput<'_>, spec: &ProbeSpec) -> Result<MethodOutput, Prob
     Ok(MethodOutput {
         train: scored(input.train)?,
         test: scored(input.test)?,
+        extra: Vec::new(),
         fit: Some(FitSummary {
             status: fit.status,
             iterations: fit.iterations as u64,

@@ -14,7 +14,7 @@ impl AnswerLog {
     /// A row group takes each frame that has a row in it from disk once: answers appended roughly in order cost one pass,
     /// those in random order up to one pass for each row group.
     pub fn compact(&self, target: &Path) -> Result<AnswerFile> {
-        let mut index = self.index.clone();
+        let mut index = self.index().to_vec();
         index.sort_unstable();
         let spec = spec(self.dim);
         let mut encoder = Encoder::new(target, &spec, AtomicFile::create(target)?)?;
@@ -40,6 +40,6 @@ impl AnswerLog {
             encoder.write(&to_batch(&self.schema, self.dim, &rows))?;
         }
         encoder.finish()?.commit()?;
-        AnswerFile::open(target, &self.options.limits)
+        AnswerFile::open(target, self.log.limits())
     }
 }

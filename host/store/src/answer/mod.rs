@@ -3,15 +3,16 @@
 
 mod batch;
 mod compact;
-mod decode;
+
 mod file;
-mod frame;
+
 mod log;
 mod row;
+mod width;
 
 pub use batch::AnswerBatch;
 pub use file::AnswerFile;
-pub use log::{AnswerBatches, AnswerLog, AnswerLogOptions, AnswersSummary, SyncPolicy, TornTail};
+pub use log::{AnswerBatches, AnswerLog, AnswersSummary};
 pub use row::{AnswerRow, Outcome};
 
 pub(crate) use row::embeddings;

@@ -14,6 +14,7 @@ fn row(sample: u32) -> PredictionRow {
         } else {
             Fold::Test
         },
+        copy: 0,
         split: Some("test".into()),
         patient: sample.is_multiple_of(2).then(|| format!("p{}", sample / 4)),
         label: [None, Some(true), Some(false)][sample as usize % 3],
@@ -174,7 +175,7 @@ fn a_flipped_bit_is_an_error_or_nothing() {
 fn versions_names_and_columns_are_checked() {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("p.parquet");
-    let good = spec(std::iter::empty());
+    let good = spec(false, std::iter::empty());
     let empty = |spec: &TableSpec| {
         write_table(&file, spec, 0, |_| unreachable!("no rows")).expect("writes");
         read(&file).expect_err("broken")
@@ -265,7 +266,7 @@ fn columns_of_a_later_addition_are_passed_over() {
     columns.insert(3, texts((0..5).map(|_| Some("new"))));
     let later = TableSpec {
         schema: table::schema(fields),
-        ..spec(std::iter::empty())
+        ..spec(false, std::iter::empty())
     };
     let mut encoder = Encoder::new(&file, &later, Vec::new()).expect("starts");
     encoder
@@ -317,6 +318,7 @@ proptest! {
                 sample,
                 id: format!("{sample}{text}"),
                 fold: if score > 0.5 { Fold::Train } else { Fold::Test },
+                copy: 0,
                 split: patient.map(|p| p.to_string()),
                 patient: patient.map(|p| format!("{p}\n\"{text}\"")),
                 label: labels[0],
@@ -335,4 +337,23 @@ proptest! {
         made.write(&file).expect("writes");
         prop_assert_eq!(read(&file).expect("reads"), made);
     }
+}
+
+#[test]
+fn further_rows_of_an_image_are_kept_and_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("p.parquet");
+    let copies = |copies: &[u32]| {
+        let rows = copies.iter().map(|&copy| PredictionRow {
+            copy,
+            published_label: Some(copy == 1),
+            ..row(1)
+        });
+        Predictions::new(cell(), rows.collect(), Vec::new())
+    };
+    let made = copies(&[1, 0, 2]).expect("fits");
+    made.write(&file).expect("writes");
+    assert_eq!(read(&file).expect("reads"), made);
+    let error = copies(&[1, 1]).expect_err("twice");
+    assert!(error.to_string().contains("`copy`"), "{error}");
 }

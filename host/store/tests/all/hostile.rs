@@ -33,6 +33,7 @@ fn predictions(model: &str, spoil: impl Fn(&mut PredictionRow)) -> Predictions {
             sample: n,
             id: format!("image-{n}"),
             fold: Fold::Test,
+            copy: 0,
             split: None,
             patient: Some(format!("p{}", n / 2)),
             label: Some(n.is_multiple_of(2)),

@@ -49,6 +49,7 @@ fn fill(path: &Path) {
         sample: n,
         id: format!("image-{n:04}"),
         fold: Fold::Test,
+        copy: 0,
         split: None,
         patient: None,
         label: [None, Some(true), Some(false)][n as usize % 3],

@@ -226,7 +226,7 @@ pub enum ResizeFilter {
 pub const RANDOM_WEIGHTS: &str = "weights";
 
 /// What the host asks for at `open`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenOptions {
     /// Which of the plugin's models.
     pub model: String,
@@ -241,9 +241,16 @@ pub struct OpenOptions {
     pub weights: Option<String>,
     /// CPU threads the model may use.
     pub threads: u32,
+    /// Rows of one call, at least 1; `None`: the model chooses, by its card and the device.
+    #[serde(default)]
+    pub batch_size: Option<u32>,
     /// Options of the model's own (`key=value` on the command line), for switches such as `pooling`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Network hosts (names or addresses, without ports) that both the sidecar asks for and the user grants; empty: no network at all.
+    /// The kernel knows no hosts: a plugin must ask no other.
+    #[serde(default)]
+    pub network: Vec<String>,
 }
 
 /// What a plugin says once a model is open; part of the embedding's key.
@@ -268,7 +275,7 @@ pub struct OpenedModel {
     /// `track as_published`.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// A dual encoder's own scale.
+    /// A dual encoder's own scale; `None` for a model that takes no texts, or was opened without its text side.
     #[serde(default)]
     pub similarity: Option<Similarity>,
     /// What else decides the results: `min_pixels`, `tiling`, `chat_template` (a digest). Part of the key, and shown in reports.

@@ -166,6 +166,10 @@ impl Config {
                 Text::Transformer(text) => Text::Transformer(TextTransformer {
                     stack: small(text.stack),
                     vocab: 64,
+                    pool: match text.pool {
+                        TextPool::End(_) => TextPool::End(63),
+                        other => other,
+                    },
                     ..text
                 }),
                 Text::BertHeads(inner) => Text::BertHeads(bert(inner)),

@@ -8,6 +8,7 @@ use clip::tower::words::WordTower;
 use focus_nn::{DType, Device};
 use focus_plugin_sdk::{
     Error, Family, Geometry, Group, Host, ImageBatch, InterfaceName, Model, OpenOptions, PixelMode,
+    PixelType,
 };
 use std::collections::BTreeMap;
 
@@ -22,7 +23,9 @@ fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings,
+        network: Vec::new(),
     };
     Encoder::open(&options, &Host::detached())
 }
@@ -30,10 +33,15 @@ fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
 fn embedding(encoder: &mut Encoder) -> Vec<f32> {
     let card = encoder.opened().preprocessing;
     let (width, height) = (card.width as usize, card.height as usize);
-    let pixels: Vec<u8> = (0..2 * width * height * 3)
-        .map(|i| (i * 37 % 251) as u8)
-        .collect();
-    let batch = ImageBatch::new(&pixels, width, height, 2).unwrap();
+    let bytes = (0..2 * width * height * 3).map(|i| (i * 37 % 251) as u8);
+    let (kind, pixels): (PixelType, Vec<u8>) = match card.mode {
+        PixelMode::Float => {
+            let floats = bytes.flat_map(|v| (f32::from(v) / 255.0).to_le_bytes());
+            (PixelType::F32, floats.collect())
+        }
+        _ => (PixelType::U8, bytes.collect()),
+    };
+    let batch = ImageBatch::of_type(&pixels, kind, width, height, 2).unwrap();
     encoder
         .image_encoder()
         .unwrap()
@@ -64,7 +72,7 @@ fn every_card_is_registered_complete_and_named_as_the_benchmark_does() {
         let descriptor = card.descriptor();
         assert_eq!(
             (descriptor.family, descriptor.interfaces.as_slice()),
-            (Family::Vlm, [InterfaceName::ImageEncoder].as_slice())
+            (Family::Vlm, [InterfaceName::ImageEncoder, InterfaceName::DualEncoder].as_slice())
         );
         assert!(
             !descriptor.papers.is_empty()
@@ -105,12 +113,8 @@ fn every_card_is_registered_complete_and_named_as_the_benchmark_does() {
 #[test]
 fn every_architecture_runs_at_toy_size_with_random_weights() {
     for card in card::all() {
-        let exact = card.preprocessing.mode == PixelMode::Resized;
         let run = |seed: &str| {
-            let mut settings = vec![("weights", seed), ("size", "tiny")];
-            if !exact {
-                settings.push(("pixels", "resized"));
-            }
+            let settings = [("weights", seed), ("size", "tiny")];
             let mut encoder = open(card.id, &settings).unwrap();
             let opened = encoder.opened();
             assert_eq!(opened.weights_digest.as_deref(), Some(seed));
@@ -207,11 +211,7 @@ fn settings_are_checked() {
             vec![("size", "big"), ("weights", "random:1")],
             "expected `tiny`",
         ),
-        (vec![("pixels", "near")], "expected `exact` or `resized`"),
-        (
-            vec![("pixels", "resized"), ("weights", "random:1")],
-            "is for FLAIR",
-        ),
+        (vec![("text", "some")], "expected `open` or `none`"),
         (vec![], "needs weights"),
     ] {
         let error = open("openai/clip-vit-base-patch32", &settings).unwrap_err();

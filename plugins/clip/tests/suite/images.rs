@@ -2,11 +2,13 @@
 
 use crate::support::*;
 use clip::tower::image::ImageTower;
-use clip::{canvas, open};
-use focus_images::{Geometry as G, Limits, PrepareSpec, ResizeFilter as F};
+use clip::open;
+use focus_images::{Geometry as G, Limits, PixelType, PrepareSpec, ResizeFilter as F};
+use focus_nn::pixels::Normalisation;
 use focus_nn::{DType, Device, Tensor};
-use focus_plugin_sdk::{Geometry, Host, ImageBatch, Model, OpenOptions, ResizeFilter};
-use std::collections::BTreeMap;
+use focus_plugin_sdk::{
+    Geometry, Host, ImageBatch, Model, OpenOptions, PixelMode, PixelType as Type, ResizeFilter,
+};
 
 #[test]
 fn every_family_in_f32() {
@@ -159,93 +161,98 @@ fn pixels_equal_pillow_through_the_hosts_preparation() {
     }
 }
 
-#[test]
-fn flairs_pixels_from_the_full_picture() {
-    let wanted = Expected::of("flair").tensor("pixel_values");
-    for (number, bytes) in photographs().iter().enumerate() {
-        let image = focus_images::decode(bytes, &Limits::default()).unwrap().0;
-        let found =
-            canvas::prepare(&image.pixels, (image.width, image.height), 64, &Device::Cpu).unwrap();
-        let apart = difference(&values(&found), &values(&wanted.get(number).unwrap()));
-        assert!(apart < 1e-5, "picture {number}: {apart}");
+/// The pictures of a family as an evaluation prepares them by its card, with their number type.
+fn prepared(family: &str, images: usize) -> (Type, Vec<u8>, [usize; 2]) {
+    if family != "flair" {
+        let (mut bytes, [_, height, width, _]) = Expected::of(family).bytes("levels");
+        bytes.resize(images * height * width * 3, 0);
+        return (Type::U8, bytes, [width, height]);
     }
+    let card = open::preprocessing(&any_card(), &config(family), &folder(family)).unwrap();
+    assert_eq!(
+        (card.mode, card.geometry, card.filter),
+        (PixelMode::Float, Geometry::FitCorner, ResizeFilter::Bilinear)
+    );
+    let spec = PrepareSpec::new(card.width, card.height, G::FitCorner, F::Bilinear)
+        .with_pixels(PixelType::F32);
+    let mut bytes: Vec<u8> = photographs()
+        .iter()
+        .flat_map(|bytes| {
+            focus_images::prepare(bytes, &spec, &Limits::default())
+                .unwrap()
+                .0
+                .pixels
+        })
+        .collect();
+    let [width, height] = [card.width as usize, card.height as usize];
+    bytes.resize(images * height * width * 12, 0);
+    (Type::F32, bytes, [width, height])
+}
+
+#[test]
+fn flairs_pixels_equal_the_references_through_the_hosts_preparation() {
+    let (kind, bytes, [width, height]) = prepared("flair", 2);
+    let floats = ImageBatch::of_type(&bytes, kind, width, height, 2)
+        .unwrap()
+        .floats();
+    let plain = Normalisation {
+        mean: [0.0; 3],
+        std: [1.0; 3],
+    };
+    let found = plain
+        .float_planes(&floats, width, height, &Device::Cpu, DType::F32)
+        .unwrap();
+    let apart = difference(
+        &values(&found),
+        &Expected::of("flair").values("pixel_values"),
+    );
+    assert!(apart < 1e-5, "{apart}");
 }
 
 #[test]
 fn the_plugin_gives_what_the_model_gives() {
     for family in FAMILIES {
         let config = config(family);
-        let mut settings = BTreeMap::new();
-        let options = |settings: &BTreeMap<String, String>| OpenOptions {
+        let options = OpenOptions {
             model: "checkpoint".into(),
             device: "cpu".into(),
-            dtype: None,
             weights: Some(folder(family).display().to_string()),
             threads: 2,
-            settings: settings.clone(),
+            batch_size: Some(5),
+            ..OpenOptions::default()
         };
         let host = Host::detached();
-        let mut encoder = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();
+        let mut encoder = clip::encoder::Encoder::open(&options, &host).unwrap();
         let opened = encoder.opened();
-        assert_eq!(opened.embedding_dim as usize, config.embed_dim);
+        assert_eq!(
+            (opened.embedding_dim as usize, opened.batch_size),
+            (config.embed_dim, 5)
+        );
         assert!(
             opened.notes.contains(&"track corrected".to_owned()),
             "{:?}",
             opened.notes
         );
-        if is_resnet(&config) {
-            let blank = vec![0; 8 * 64 * 64 * 3];
-            let batch = ImageBatch::new(&blank, 64, 64, 1).unwrap();
-            let error = encoder
-                .image_encoder()
-                .unwrap()
-                .encode(&batch, &host)
-                .unwrap_err();
-            assert!(
-                error.to_string().contains("full pictures")
-                    && error.hint().unwrap().contains("pixels=resized")
-            );
-            settings.insert("pixels".into(), "resized".into());
-            let mut near = clip::encoder::Encoder::open(&options(&settings), &host).unwrap();
-            assert!(
-                near.opened()
-                    .notes
-                    .iter()
-                    .any(|note| note.contains("floating point"))
-            );
-            assert_eq!(
-                near.image_encoder()
-                    .unwrap()
-                    .encode(&batch, &host)
-                    .unwrap()
-                    .rows(),
-                1
-            );
-            continue;
-        }
-        let (mut bytes, [_, height, width, _]) = Expected::of(family).bytes("levels");
-        bytes.resize(8 * height * width * 3, 0);
-        let batch = ImageBatch::new(&bytes, width, height, 2).unwrap();
-        let found = encoder
-            .image_encoder()
-            .unwrap()
-            .encode(&batch, &host)
-            .unwrap();
+        let (kind, bytes, [width, height]) = prepared(family, 5);
+        let mut encode = |kind, bytes: &[u8], width, used| {
+            let batch = ImageBatch::of_type(bytes, kind, width, height, used).unwrap();
+            encoder.image_encoder().unwrap().encode(&batch, &host)
+        };
+        let found = encode(kind, &bytes, width, 2).unwrap();
         assert_eq!((found.rows(), found.dim()), (2, config.embed_dim));
         assert_close(
             family,
             found.values(),
-            &Expected::of(family).values("image_features"),
+            &Expected::of(family).values(&feature(family, "image")),
         );
-        let wrong = ImageBatch::new(&bytes, width * 2, height, 2).unwrap();
-        let error = encoder
-            .image_encoder()
-            .unwrap()
-            .encode(&wrong, &host)
-            .unwrap_err();
+        let wide = vec![0; bytes.len() * 2];
+        let error = encode(kind, &wide, width * 2, 2).unwrap_err();
         assert!(error.to_string().contains("wrong size"));
-        settings.insert("pixels".into(), "resized".into());
-        let error = clip::encoder::Encoder::open(&options(&settings), &host).unwrap_err();
-        assert!(error.to_string().contains("is for FLAIR"), "{error}");
+        let (other, size) = match kind {
+            Type::U8 => (Type::F32, bytes.len() * 4),
+            Type::F32 => (Type::U8, bytes.len() / 4),
+        };
+        let error = encode(other, &vec![0; size], width, 2).unwrap_err();
+        assert!(error.to_string().contains("wrong type"), "{error}");
     }
 }

@@ -4,6 +4,7 @@
 
 mod cards;
 mod configs;
+mod dual;
 mod images;
 mod refusals;
 mod support;

@@ -8,7 +8,21 @@ use candle_core::{
 
 /// Whether the fused forms apply: f32 on the CPU, and no gradient is wanted.
 pub(crate) fn fused(x: &Tensor) -> bool {
-    x.device().is_cpu() && x.dtype() == candle_core::DType::F32 && !x.track_op()
+    x.device().is_cpu() && x.dtype() == candle_core::DType::F32 && !wants_gradient(x)
+}
+
+/// Whether `x` must be worked on by operations that have gradients.
+pub(crate) fn wants_gradient(x: &Tensor) -> bool {
+    x.track_op() || super::form::is_training()
+}
+
+/// Softmax over the last axis, not in place: candle's fused kernel, which cuts gradients, or basic operations.
+pub(crate) fn softmax(x: &Tensor) -> Result<Tensor> {
+    if wants_gradient(x) {
+        candle_nn::ops::softmax(x, candle_core::D::Minus1)
+    } else {
+        candle_nn::ops::softmax_last_dim(x)
+    }
 }
 
 fn read<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {

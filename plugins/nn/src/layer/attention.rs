@@ -4,7 +4,7 @@ use super::Linear;
 use super::linear::product;
 use crate::kernel::op;
 use crate::position::Rotary;
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 /// Bytes of scores computed at a time on the CPU: stays in the second cache.
 const BLOCK: usize = 1 << 20;
@@ -50,6 +50,16 @@ impl Attention {
             output,
             config,
         }
+    }
+
+    /// The maps into queries, keys and values, to attach adapters to.
+    pub fn projections_mut(&mut self) -> &mut Projections {
+        &mut self.projections
+    }
+
+    /// The output map, to attach adapters to.
+    pub fn output_mut(&mut self) -> &mut Linear {
+        &mut self.output
     }
 
     /// `x` of shape (batch, tokens, dim). `rotary` turns queries and keys by their place; `mask` is added to the scores and of a
@@ -167,12 +177,7 @@ fn plain(
     if let Some(mask) = mask {
         scores = scores.broadcast_add(mask)?;
     }
-    let weights = if scores.track_op() {
-        candle_nn::ops::softmax(&scores, D::Minus1)?
-    } else {
-        candle_nn::ops::softmax_last_dim(&scores)?
-    };
-    product(&weights, &value)?
+    product(&op::softmax(&scores)?, &value)?
         .transpose(1, 2)?
         .contiguous()?
         .reshape((batch, tokens, heads * head_dim))

@@ -1,6 +1,7 @@
-//! The linear layer: one type, behind which other forms of a weight (quantised, with low-rank additions) can stand later.
+//! The linear layer: one type, whatever stands behind its weight; low-rank adapters may be attached, and a quantised weight can come.
 
 use super::Activation;
+use super::adapted::{Part, Parts, Switch};
 use crate::kernel::op;
 use crate::{Init, LoadError, Weights};
 use candle_core::{DType, Result, Tensor};
@@ -15,6 +16,7 @@ pub struct Linear {
     weight: Tensor,
     /// (out).
     bias: Option<Tensor>,
+    parts: Option<Box<Parts>>,
 }
 
 impl Linear {
@@ -29,12 +31,43 @@ impl Linear {
         let bias = bias
             .then(|| at.get("bias", &[outputs], Init::Zeros))
             .transpose()?;
-        Ok(Self { weight, bias })
+        Ok(Self::new(weight, bias))
     }
 
     /// From tensors: `weight` of shape (out, in), `bias` of shape (out).
     pub fn new(weight: Tensor, bias: Option<Tensor>) -> Self {
-        Self { weight, bias }
+        Self {
+            weight,
+            bias,
+            parts: None,
+        }
+    }
+
+    /// Attach what adapter `number` of `switch` does to this layer, in place of what it did before.
+    pub fn attach(&mut self, switch: &Switch, number: u32, part: Part) {
+        Parts::attach(&mut self.parts, switch, number, part);
+    }
+
+    /// Forget an adapter. Says whether it was there.
+    pub fn detach(&mut self, number: u32) -> bool {
+        Parts::detach(&mut self.parts, number).is_some()
+    }
+
+    /// Fold an attached adapter into the weight for good, computed in f32, and forget it. Says whether it was there.
+    pub fn merge(&mut self, number: u32) -> Result<bool> {
+        match Parts::detach(&mut self.parts, number) {
+            None => return Ok(false),
+            Some(Part::Whole { weight, bias }) => {
+                self.weight = weight;
+                self.bias = bias;
+            }
+            Some(Part::LowRank { a, b, scale }) => {
+                let kind = self.weight.dtype();
+                let wide = self.weight.to_dtype(DType::F32)?;
+                self.weight = (wide + (b.matmul(&a)? * scale)?)?.to_dtype(kind)?;
+            }
+        }
+        Ok(true)
     }
 
     /// The weight, (out, in).
@@ -62,8 +95,18 @@ impl Linear {
         let mut shape = x.dims().to_vec();
         // One product over all rows: a batch of small ones is slower.
         let rows = x.reshape(((), inputs))?;
-        let mut y = product(&rows, &self.weight.t()?)?;
-        match (&self.bias, activation) {
+        let part = Parts::active(&self.parts);
+        let (weight, bias) = match part {
+            Some(Part::Whole { weight, bias }) => (weight, bias),
+            _ => (&self.weight, &self.bias),
+        };
+        let mut y = product(&rows, &weight.t()?)?;
+        if let Some(Part::LowRank { a, b, scale }) = part {
+            let wide = rows.to_dtype(a.dtype())?;
+            let low = wide.matmul(&a.t()?)?.matmul(&b.t()?)?;
+            y = (y + (low * *scale)?.to_dtype(rows.dtype())?)?;
+        }
+        match (bias, activation) {
             (Some(bias), _) if op::fused(&y) && op::fused(bias) => {
                 y.inplace_op2(bias, &op::BiasActivate(activation))?;
             }
@@ -84,7 +127,7 @@ impl Linear {
 }
 
 /// A product of matrices; candle has none of half types on the CPU, so those are computed in f32 there.
-pub(super) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.device().is_cpu() && matches!(a.dtype(), DType::BF16 | DType::F16) {
         let wide = a.to_dtype(DType::F32)?.matmul(&b.to_dtype(DType::F32)?)?;
         return wide.to_dtype(a.dtype());

@@ -29,7 +29,7 @@ impl LayerNorm {
 
     /// Apply to the last axis of `x`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let tracked = [x, &self.weight, &self.bias].iter().any(|t| t.track_op());
+        let tracked = [x, &self.weight, &self.bias].iter().any(|t| op::wants_gradient(t));
         if op::fused(x) && !tracked {
             let norm = op::Norm {
                 eps: self.eps as f32,

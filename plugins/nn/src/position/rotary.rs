@@ -1,4 +1,4 @@
-//! Rotary positions on a plane, as DINOv3 has them: patches only, angles from coordinates in [-1, 1].
+//! Rotary positions: on a plane, as DINOv3 has them (patches only, angles from coordinates in [-1, 1]), or by tables of one's own.
 
 use crate::kernel::op;
 use candle_core::{D, DType, Device, Result, Tensor};
@@ -49,6 +49,11 @@ impl Rotary {
             cos: Tensor::from_vec(cos, shape, device)?,
             sin: Tensor::from_vec(sin, shape, device)?,
         })
+    }
+
+    /// From tables of shape (places, head_dim), f32: a language model's, say, whose angles repeat in both halves of a head.
+    pub fn from_tables(cos: Tensor, sin: Tensor) -> Self {
+        Self { cos, sin }
     }
 
     /// Turn queries or keys of shape (batch, tokens, heads * head_dim). Takes the tensor, whose memory may hold the result.

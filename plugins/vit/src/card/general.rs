@@ -5,8 +5,7 @@ use super::{
 };
 use crate::config::VitConfig;
 use crate::pool::Pool;
-use crate::preprocess::FLOAT_NOTE;
-use focus_plugin_sdk::{Group, ResizeFilter};
+use focus_plugin_sdk::{Group, PixelMode, PreprocessingCard, ResizeFilter};
 
 const HUB_FILES: &[&str] = &["model.safetensors"];
 const PLAIN: Packing = Packing {
@@ -22,9 +21,12 @@ pub(super) fn cards() -> Vec<Card> {
         note: None,
     };
     let dinov3 = Recipe {
-        preprocessing: squash(224, ResizeFilter::Bilinear, IMAGENET_MEAN, IMAGENET_STD),
+        preprocessing: PreprocessingCard {
+            mode: PixelMode::Float,
+            ..squash(224, ResizeFilter::Bilinear, IMAGENET_MEAN, IMAGENET_STD)
+        },
         pool: Pool::Cls,
-        note: Some(FLOAT_NOTE),
+        note: None,
     };
     let any = Recipe {
         preprocessing: google_vit(224),

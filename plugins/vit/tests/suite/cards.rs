@@ -1,6 +1,8 @@
 //! The cards, their two tracks, and random weights.
 
-use focus_plugin_sdk::{Error, Geometry, Group, Host, ImageBatch, Model, OpenOptions};
+use focus_plugin_sdk::{
+    Error, Geometry, Group, Host, ImageBatch, Model, OpenOptions, PixelMode, PixelType,
+};
 use std::collections::BTreeMap;
 use vit::card;
 use vit::encoder::Encoder;
@@ -18,7 +20,9 @@ fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
         dtype: None,
         weights: None,
         threads: 1,
+        batch_size: None,
         settings,
+        network: Vec::new(),
     };
     Encoder::open(&options, &Host::detached())
 }
@@ -26,10 +30,15 @@ fn open(model: &str, settings: &[(&str, &str)]) -> Result<Encoder, Error> {
 fn embedding(encoder: &mut Encoder) -> Vec<f32> {
     let card = encoder.opened().preprocessing;
     let (width, height) = (card.width as usize, card.height as usize);
-    let pixels: Vec<u8> = (0..2 * width * height * 3)
-        .map(|i| (i * 37 % 251) as u8)
-        .collect();
-    let batch = ImageBatch::new(&pixels, width, height, 2).unwrap();
+    let bytes = (0..2 * width * height * 3).map(|i| (i * 37 % 251) as u8);
+    let (kind, pixels): (PixelType, Vec<u8>) = match card.mode {
+        PixelMode::Float => {
+            let floats = bytes.flat_map(|v| (f32::from(v) / 255.0).to_le_bytes());
+            (PixelType::F32, floats.collect())
+        }
+        _ => (PixelType::U8, bytes.collect()),
+    };
+    let batch = ImageBatch::of_type(&pixels, kind, width, height, 2).unwrap();
     encoder
         .image_encoder()
         .unwrap()

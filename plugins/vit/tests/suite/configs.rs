@@ -98,7 +98,7 @@ fn processor_files_of_either_version() {
         preprocess::parse(&nested.to_string()).unwrap(),
         processing("dinov2")
     );
-    let card = processing("dinov2").card;
+    let card = processing("dinov2");
     assert_eq!(
         (card.width, card.height, card.filter),
         (56, 56, ResizeFilter::Bicubic)
@@ -106,7 +106,7 @@ fn processor_files_of_either_version() {
     assert_eq!(card.geometry, Geometry::ShortestEdgeCrop { edge: 64 });
     // Older files: a bare number.
     let old = json!({"size": 224, "resample": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "feature_extractor_type": "ViTFeatureExtractor", "do_normalize": true, "do_resize": true});
-    let card = preprocess::parse(&old.to_string()).unwrap().card;
+    let card = preprocess::parse(&old.to_string()).unwrap();
     assert_eq!(
         (card.width, card.geometry, card.mean),
         (224, Geometry::Squash, [0.5; 3])

@@ -102,7 +102,9 @@ fn options(folder: &Path) -> OpenOptions {
         dtype: None,
         weights: Some(folder.display().to_string()),
         threads: 1,
+        batch_size: None,
         settings: BTreeMap::new(),
+        network: Vec::new(),
     }
 }
 

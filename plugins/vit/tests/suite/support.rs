@@ -2,6 +2,7 @@
 
 use focus_nn::pixels::Normalisation;
 use focus_nn::{Checkpoint, DType, Device, Layout, LoadError, Tensor};
+use focus_plugin_sdk::PreprocessingCard;
 use std::path::{Path, PathBuf};
 use vit::config::VitConfig;
 use vit::model::Vit;
@@ -38,7 +39,7 @@ pub fn text(family: &str, file: &str) -> String {
     std::fs::read_to_string(folder(family).join(file)).unwrap()
 }
 
-pub fn processing(family: &str) -> preprocess::Processing {
+pub fn processing(family: &str) -> PreprocessingCard {
     preprocess::parse(&text(family, "preprocessor_config.json")).unwrap()
 }
 
@@ -95,7 +96,7 @@ pub fn planes(family: &str, expected: &Expected, name: &str) -> Tensor {
         return expected.tensor("pixel_values");
     }
     let (bytes, [_, height, width, _]) = expected.bytes(name);
-    let card = processing(family).card;
+    let card = processing(family);
     let normalisation = Normalisation {
         mean: card.mean,
         std: card.std,
@@ -123,7 +124,7 @@ pub fn load(
 }
 
 pub fn size(family: &str) -> (usize, usize) {
-    let card = processing(family).card;
+    let card = processing(family);
     (card.height as usize, card.width as usize)
 }
 

@@ -1,7 +1,8 @@
 //! Logs that only somebody who computes checksums could have made: duplicates, lies about sizes, changed messages.
 
 use super::*;
-use std::io::Write;
+use crate::log::{encode, encode_frame, encode_header, schema_bytes};
+use std::{fs::File, io::Write, path::PathBuf};
 
 fn row(sample: u32) -> AnswerRow {
     AnswerRow {

@@ -1,31 +1,24 @@
 //! Arrow IPC messages to and from a frame's payload. Payloads that pass their checksum may still be hostile: sizes inside
 //! are checked against what is there before Arrow sees them.
 
-use super::row::answer_schema;
-use crate::{
-    error::{Result, StoreError, shorten},
-    limits::Limits,
-};
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::{
     MessageHeader,
-    convert::try_schema_from_ipc_buffer,
     reader::read_record_batch,
     root_as_message,
     writer::{
         DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions, write_message,
     },
 };
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, SchemaRef};
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
 };
 
 /// The schema as an encapsulated IPC message.
-pub(super) fn schema_bytes(schema: &SchemaRef) -> Vec<u8> {
+pub(crate) fn schema_bytes(schema: &SchemaRef) -> Vec<u8> {
     let options = IpcWriteOptions::default();
     let mut dictionaries = DictionaryTracker::new(true);
     let encoded = IpcDataGenerator {}.schema_to_bytes_with_dictionary_tracker(
@@ -38,43 +31,8 @@ pub(super) fn schema_bytes(schema: &SchemaRef) -> Vec<u8> {
     bytes
 }
 
-/// The embedding width a log's header states; an error when it is no answer schema.
-pub(super) fn dim_of(path: &Path, bytes: &[u8], limits: &Limits) -> Result<usize> {
-    let schema = try_schema_from_ipc_buffer(bytes).map_err(|e| StoreError::damaged(path, e))?;
-    let width =
-        schema
-            .field_with_name("embedding")
-            .ok()
-            .and_then(|field| match field.data_type() {
-                DataType::FixedSizeList(_, dim) => usize::try_from(*dim).ok(),
-                _ => None,
-            });
-    let dim = width.ok_or_else(|| StoreError::MissingColumn {
-        file: path.into(),
-        column: "embedding".into(),
-    })?;
-    if dim == 0 || dim > limits.dim {
-        return Err(StoreError::TooLarge {
-            file: path.into(),
-            what: "values of an embedding",
-            limit: limits.dim as u64,
-            found: dim as u64,
-        });
-    }
-    if schema != *answer_schema(dim) {
-        return Err(StoreError::damaged(
-            path,
-            format!(
-                "its columns are not those of an answer log: {}",
-                shorten(&schema.to_string(), 200)
-            ),
-        ));
-    }
-    Ok(dim)
-}
-
 /// One batch as an encapsulated IPC message.
-pub(super) fn encode(batch: &RecordBatch) -> std::result::Result<Vec<u8>, ArrowError> {
+pub(crate) fn encode(batch: &RecordBatch) -> std::result::Result<Vec<u8>, ArrowError> {
     let options = IpcWriteOptions::default();
     let mut dictionaries = DictionaryTracker::new(true);
     let (_, encoded) = IpcDataGenerator {}.encode(
@@ -89,7 +47,7 @@ pub(super) fn encode(batch: &RecordBatch) -> std::result::Result<Vec<u8>, ArrowE
 }
 
 /// The batch in a payload; what is wrong with it otherwise.
-pub(super) fn decode(
+pub(crate) fn decode(
     payload: Vec<u8>,
     schema: &SchemaRef,
 ) -> std::result::Result<RecordBatch, String> {

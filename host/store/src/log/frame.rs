@@ -25,7 +25,7 @@ const PAGE: u64 = 4096;
 
 /// A whole frame in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     pub number: u32,
     pub offset: u64,
     pub length: u32,
@@ -41,7 +41,7 @@ impl Frame {
 
 /// What lies at the place where a frame should begin.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Frame(Frame, Vec<u8>),
     End,
     /// The beginning of a frame whose writing did not end.
@@ -53,7 +53,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// The bytes with which a log begins.
-pub(super) fn encode_header(schema: &[u8]) -> Vec<u8> {
+pub(crate) fn encode_header(schema: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + schema.len());
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
@@ -72,7 +72,7 @@ fn header_crc(fixed: &[u8], schema: &[u8]) -> u32 {
 }
 
 /// The schema in a log's header, and where the first frame begins.
-pub(super) fn read_header(path: &Path, file: &File) -> Result<(Vec<u8>, u64)> {
+pub(crate) fn read_header(path: &Path, file: &File) -> Result<(Vec<u8>, u64)> {
     let damaged = |what: &str| StoreError::damaged(path, what);
     let size = file.metadata().map_err(StoreError::io("read", path))?.len();
     let mut fixed = [0; HEADER];
@@ -105,7 +105,7 @@ pub(super) fn read_header(path: &Path, file: &File) -> Result<(Vec<u8>, u64)> {
 }
 
 /// The bytes of a frame, and its entry for the index. None when the payload is longer than a frame can say.
-pub(super) fn encode_frame(
+pub(crate) fn encode_frame(
     number: u32,
     offset: u64,
     rows: u32,
@@ -130,7 +130,7 @@ pub(super) fn encode_frame(
 }
 
 /// Read the frame that should begin at `offset`, of a log of `size` bytes.
-pub(super) fn read_frame(
+pub(crate) fn read_frame(
     path: &Path,
     file: &File,
     number: u32,
@@ -197,7 +197,7 @@ pub(super) fn read_frame(
 }
 
 /// Read a known frame's payload and check it.
-pub(super) fn read_payload(path: &Path, file: &File, frame: &Frame) -> Result<Vec<u8>> {
+pub(crate) fn read_payload(path: &Path, file: &File, frame: &Frame) -> Result<Vec<u8>> {
     let damaged = |what: &str| StoreError::DamagedFrame {
         file: path.into(),
         frame: frame.number.into(),

@@ -1,0 +1,7 @@
+//! Weights on this machine: getting them, finding those fetched before, and those of a model card in the Hugging Face cache. Opens no
+//! checkpoint: what is in a file is the plugin's business.
+
+mod cache;
+pub mod fetch;
+
+pub use cache::{WeightsError, in_cache, snapshot};

@@ -1,0 +1,10 @@
+//! Qwen3-VL against a tiny model of the reference's, with its pictures, tokens, logits, generations and adapters.
+
+mod adapters;
+mod answers;
+mod configs;
+mod logits;
+mod pictures;
+mod refusals;
+mod support;
+mod traps;
