@@ -1,14 +1,18 @@
 //! A scripted worker for the supervisor's tests: a thread on a socketpair that speaks the real protocol over real shared memory
 //! and can die, hang or lie. Its process is pretended: deaths close the socket, kills are noted.
 //!
-//! Images are named by their first two bytes (little-endian, from 1); 0 is black, and refused among the used rows.
+//! Images are named by their first two bytes (little-endian, from 1); 0 is black, and refused among the used rows. A group is named
+//! as its first picture.
 
-use crate::fake::opened;
+use crate::fake::{opened, opened_generator};
 use crate::life::{Control, Launcher, Life};
 use crate::logs::{LogTail, Origin};
 use crate::{ClientOptions, PixelBatch, PreparedImage, WorkerOptions};
 use focus_os::{FD_MARK, OsError, ProcessEnd, ReadOnlySlots, recv_with_fd};
-use focus_plugin_abi::v1::message::{EncodeRequest, OpenOptions, OpenedModel};
+use focus_plugin_abi::v1::message::{
+    EncodeRequest, Finish, GenerateReply, GenerateRequest, GeneratedAnswer, GroupReply,
+    OpenOptions, OpenedModel,
+};
 use focus_wire::{
     Area, FailureKind, FromWorker, Matrix, Method, Reply, ToWorker, WireError, read_frame,
     write_frame,
@@ -83,6 +87,17 @@ impl Peer {
             script: Arc::new(script),
             births: Arc::new(|_| Birth::Fine),
             seen: Arc::default(),
+        }
+    }
+
+    /// A generator.
+    pub(crate) fn generator(
+        batch_size: u32,
+        script: impl Fn(&[u16], usize, u64) -> Deed + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            opened: opened_generator(batch_size),
+            ..Self::new(batch_size, script)
         }
     }
 
@@ -292,36 +307,32 @@ fn live(
             }
             ToWorker::Call {
                 call,
-                method: Method::Encode,
+                method,
                 header,
                 pixels,
             } => {
-                let Area { slot, bytes } = pixels.expect("pixels");
-                let request: EncodeRequest = serde_json::from_str(&header).expect("header");
-                let memory = slots.as_ref().expect("attached").slot(slot).expect("slot");
-                let names: Vec<u16> = memory[..bytes as usize]
-                    .chunks(6)
-                    .map(|row| u16::from_le_bytes([row[0], row[1]]))
-                    .collect();
-                let mut real: Vec<u16> = names.iter().copied().filter(|name| *name > 0).collect();
-                // Images left out are replaced by repeating one that is there.
-                real.sort_unstable();
-                real.dedup();
+                let memory = match pixels {
+                    Some(Area { slot, bytes }) => {
+                        let slots: &ReadOnlySlots = slots.as_ref().expect("attached");
+                        &slots.slot(slot).expect("slot")[..bytes as usize]
+                    }
+                    None => &[],
+                };
+                let asked = match method {
+                    Method::Encode => Asked::images(&header, memory),
+                    Method::Generate => Asked::groups(&header, memory),
+                    other => panic!("{other:?} is for the real worker"),
+                };
                 {
                     let mut seen = seen.lock().expect("unpoisoned");
-                    seen.calls.push(real.clone());
-                    seen.rows.push((request.rows, request.used));
+                    seen.calls.push(asked.real.clone());
+                    seen.rows.push((asked.names.len() as u32, asked.used));
                 }
-                let mut deed = script(&real, life, call);
-                if deed == Deed::Answer && names[..request.used as usize].contains(&0) {
+                let mut deed = script(&asked.real, life, call);
+                if deed == Deed::Answer && asked.names[..asked.used as usize].contains(&0) {
                     deed = Deed::Typed(FailureKind::Image);
                 }
-                let mut rows = names.len() as u32;
-                let mut dim = 3;
-                let mut values: Vec<f32> = names.iter().flat_map(|name| embedding(*name)).collect();
-                let mut answered = call;
-                match deed {
-                    Deed::Answer => {}
+                let answered = match deed {
                     Deed::Typed(kind) => {
                         say(&FromWorker::Failed {
                             call: Some(call),
@@ -339,20 +350,6 @@ fn live(
                     Deed::Hang => loop {
                         read_frame::<ToWorker>(&mut &*socket).ok()?;
                     },
-                    Deed::Short => {
-                        rows -= 1;
-                        values.truncate(rows as usize * 3);
-                    }
-                    Deed::Wide => {
-                        dim = 4;
-                        values = vec![0.0; rows as usize * 4];
-                    }
-                    Deed::Thin => values.truncate(values.len() - 1),
-                    Deed::Nan(name) => {
-                        let row = names.iter().position(|found| *found == name).unwrap_or(0);
-                        values[row * 3 + 1] = f32::NAN;
-                    }
-                    Deed::WrongCall => answered = call + 1,
                     Deed::WrongMessage => {
                         say(&FromWorker::Attached)?;
                         continue;
@@ -362,23 +359,127 @@ fn live(
                         (&*socket).write_all(&[2, 0, 0, 0, 0xff, 0xff]).ok()?;
                         continue;
                     }
-                }
+                    Deed::WrongCall => call + 1,
+                    _ => call,
+                };
                 say(&FromWorker::Log {
                     level: 4,
                     message: format!("call {call}"),
                 })?;
                 say(&FromWorker::Answered {
                     call: answered,
-                    reply: Reply {
-                        header: String::new(),
-                        matrix: Some(Matrix { rows, dim, values }),
+                    reply: match method {
+                        Method::Encode => embeddings(&asked.names, &deed),
+                        _ => answers(&asked.names, &deed),
                     },
                 })?;
             }
-            ToWorker::Call { method, .. } => panic!("{method:?} is for the real worker"),
             ToWorker::Cancel => {}
             ToWorker::Shutdown => return Some(ProcessEnd::Exited(0)),
         }
+    }
+}
+
+/// What a call is about.
+struct Asked {
+    /// Of each row or group; 0 is black.
+    names: Vec<u16>,
+    /// Leading ones that are real.
+    used: u32,
+    /// Each name once.
+    real: Vec<u16>,
+}
+
+impl Asked {
+    fn images(header: &str, memory: &[u8]) -> Self {
+        let request: EncodeRequest = serde_json::from_str(header).expect("header");
+        let names: Vec<u16> = memory.chunks(6).map(name).collect();
+        assert_eq!(names.len(), request.rows as usize);
+        Self::new(names, request.used)
+    }
+
+    /// A group is named by its first picture.
+    fn groups(header: &str, memory: &[u8]) -> Self {
+        let request: GenerateRequest = serde_json::from_str(header).expect("header");
+        let mut starts = vec![0];
+        for size in &request.images {
+            starts.push(starts[starts.len() - 1] + (size.width * size.height * 3) as usize);
+        }
+        assert_eq!(
+            starts.last(),
+            Some(&memory.len()),
+            "bytes are those of the pictures"
+        );
+        let names = request
+            .groups
+            .iter()
+            .map(|group| name(&memory[starts[group.images[0] as usize]..]))
+            .collect();
+        Self::new(names, request.groups.len() as u32)
+    }
+
+    fn new(names: Vec<u16>, used: u32) -> Self {
+        let mut real: Vec<u16> = names.iter().copied().filter(|name| *name > 0).collect();
+        // Images left out are replaced by repeating one that is there.
+        real.sort_unstable();
+        real.dedup();
+        Self { names, used, real }
+    }
+}
+
+fn name(pixels: &[u8]) -> u16 {
+    u16::from_le_bytes([pixels[0], pixels[1]])
+}
+
+fn embeddings(names: &[u16], deed: &Deed) -> Reply {
+    let mut rows = names.len() as u32;
+    let mut dim = 3;
+    let mut values: Vec<f32> = names.iter().flat_map(|name| embedding(*name)).collect();
+    match deed {
+        Deed::Short => {
+            rows -= 1;
+            values.truncate(rows as usize * 3);
+        }
+        Deed::Wide => {
+            dim = 4;
+            values = vec![0.0; rows as usize * 4];
+        }
+        Deed::Thin => values.truncate(values.len() - 1),
+        Deed::Nan(name) => {
+            let row = names.iter().position(|found| found == name).unwrap_or(0);
+            values[row * 3 + 1] = f32::NAN;
+        }
+        _ => {}
+    }
+    Reply {
+        header: String::new(),
+        matrix: Some(Matrix { rows, dim, values }),
+    }
+}
+
+/// A group's only answer is its name.
+fn answers(names: &[u16], deed: &Deed) -> Reply {
+    let mut groups: Vec<GroupReply> = names
+        .iter()
+        .map(|name| GroupReply {
+            answers: vec![GeneratedAnswer {
+                text: name.to_string(),
+                finish: Finish::End,
+                scores: Vec::new(),
+                prompt_tokens: Vec::new(),
+                prompt_length: 0,
+                new_tokens: Vec::new(),
+                new_length: 0,
+            }],
+            ..GroupReply::default()
+        })
+        .collect();
+    if *deed == Deed::Short {
+        groups.pop();
+    }
+    Reply {
+        header: serde_json::to_string(&GenerateReply { groups }).expect("JSON"),
+        matrix: None,
     }
 }
 

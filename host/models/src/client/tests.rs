@@ -3,7 +3,9 @@
 use super::*;
 use crate::describe::describe_with;
 use crate::peer::{Birth, Deed, Peer, Seen, batches, embedding, image, options};
-use crate::{Answer, ImageEncoder, PixelBatch};
+use crate::{
+    Answer, Ask, AskedGroup, FullPicture, Generator, GroupAnswer, ImageEncoder, PixelBatch,
+};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -437,6 +439,90 @@ fn a_plugin_describes_itself_and_unknown_fields_are_ignored() {
     )
     .expect_err("no");
     assert_eq!(error.hint().as_deref(), Some("do otherwise"));
+}
+
+/// A group named `name`, its picture `pixels` long.
+fn group(name: u16, pixels: u32) -> AskedGroup {
+    let mut rgb = vec![0; pixels as usize * 3];
+    rgb[..2].copy_from_slice(&name.to_le_bytes());
+    AskedGroup {
+        sample: usize::from(name),
+        pictures: vec![FullPicture {
+            width: pixels,
+            height: 1,
+            rgb: rgb.into(),
+        }],
+        prompts: vec!["?".into()],
+    }
+}
+
+fn generate(client: &mut WorkerClient, groups: Vec<AskedGroup>, size: usize) -> Vec<GroupAnswer> {
+    let mut batches = groups.chunks(size).map(<[AskedGroup]>::to_vec);
+    let mut answers = Vec::new();
+    client
+        .generate_all(&Ask::default(), &mut batches, &mut |batch| {
+            answers.extend(batch);
+            Ok(())
+        })
+        .expect("goes on");
+    answers
+}
+
+#[test]
+fn slots_grow_between_calls_and_in_the_next_life_too() {
+    // The first picture fills the first slots' page; each later one is too large for what is there.
+    let peer = Peer::generator(1, |groups, life, _| {
+        if groups == [3] && life == 0 {
+            Deed::Die(11)
+        } else {
+            Deed::Answer
+        }
+    });
+    let seen = Arc::clone(&peer.seen);
+    let mut client = WorkerClient::open_with(Box::new(peer), &options()).expect("opens");
+    let groups = (1..=5).map(|name| group(name, 500 << name)).collect();
+    let answers = generate(&mut client, groups, 1);
+    assert!(answers.iter().all(|answer| answer.result.is_ok()));
+    assert_eq!(client.record().restarts, 1);
+    let calls = seen.lock().expect("unpoisoned").calls.clone();
+    assert_eq!(
+        calls,
+        [vec![1], vec![2], vec![3], vec![3], vec![4], vec![5]]
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever is bad, in whichever way, with whatever sizes of pictures: exactly the bad groups fail, in their own way.
+    #[test]
+    fn exactly_the_bad_groups_fail(
+        sizes in prop::collection::vec(1u32..40_000, 1..16),
+        size in 1u32..5,
+        slots in 1u32..4,
+        bad in prop::collection::btree_map(1u16..16, 0usize..6, 0..4),
+    ) {
+        let deeds = [Deed::Die(11), Deed::Typed(FailureKind::Image), Deed::Typed(FailureKind::Panic), Deed::Short, Deed::Grow, Deed::Garbage];
+        let kinds = [FailureKind::Crash, FailureKind::Image, FailureKind::Panic, FailureKind::BadReply, FailureKind::MemoryKill, FailureKind::Wire];
+        let script = bad.clone();
+        let peer = Peer::generator(size, move |groups, _, _| {
+            groups.iter().find_map(|group| script.get(group)).map_or(Deed::Answer, |deed| deeds[*deed].clone())
+        });
+        let options = ClientOptions { slots, ..options() };
+        let mut client = WorkerClient::open_with(Box::new(peer), &options).expect("opens");
+        let groups: Vec<_> = (1u16..).zip(&sizes).map(|(name, pixels)| group(name, *pixels.min(&16_384))).collect();
+        let count = groups.len();
+        let answers = generate(&mut client, groups, size as usize);
+        let samples: Vec<usize> = answers.iter().map(|answer| answer.sample).collect();
+        prop_assert_eq!(samples, (1..=count).collect::<Vec<_>>());
+        for answer in &answers {
+            match (&answer.result, bad.get(&(answer.sample as u16))) {
+                (Ok(found), None) => prop_assert_eq!(&found[0].text, &answer.sample.to_string()),
+                (Err(error), Some(deed)) => prop_assert_eq!(error.kind, kinds[*deed]),
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
 }
 
 proptest! {
