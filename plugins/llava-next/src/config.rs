@@ -217,7 +217,12 @@ impl StoredText {
             activation: activation("text_config.hidden_act", act)?,
             attention_bias: self.attention_bias.unwrap_or(false),
             tied: self.tie_word_embeddings.unwrap_or(false),
-            ..llama(sizes, heads, self.rms_norm_eps.unwrap_or(1e-6), self.rope()?)
+            ..llama(
+                sizes,
+                heads,
+                self.rms_norm_eps.unwrap_or(1e-6),
+                self.rope()?,
+            )
         })
     }
 
@@ -292,7 +297,12 @@ fn activation(field: &str, name: &str) -> Result<Activation, String> {
 
 /// One id, several, or none.
 pub(crate) fn ids(value: Option<&Value>) -> Result<Vec<u32>, String> {
-    let wrong = || format!("expected token ids, found {}", value.unwrap_or(&Value::Null));
+    let wrong = || {
+        format!(
+            "expected token ids, found {}",
+            value.unwrap_or(&Value::Null)
+        )
+    };
     let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -306,7 +316,11 @@ pub(crate) fn ids(value: Option<&Value>) -> Result<Vec<u32>, String> {
 
 /// Pairs of height and width.
 pub(crate) fn sizes(field: &str, value: &Value) -> Result<Vec<Size>, String> {
-    let side = |value: &Value| value.as_u64().filter(|side| (1..=MOST_PIXELS).contains(side));
+    let side = |value: &Value| {
+        value
+            .as_u64()
+            .filter(|side| (1..=MOST_PIXELS).contains(side))
+    };
     let pair = |value: &Value| match value.as_array()?.as_slice() {
         [height, width] => Some(Size::new(side(height)? as u32, side(width)? as u32)),
         _ => None,
@@ -363,13 +377,29 @@ mod tests {
     fn what_is_not_this_architecture_is_refused() {
         for (path, value, said) in [
             ("/model_type", json!("llava"), "found `llava`"),
-            ("/vision_feature_select_strategy", json!("full"), "found `full`"),
+            (
+                "/vision_feature_select_strategy",
+                json!("full"),
+                "found `full`",
+            ),
             ("/vision_feature_layer", json!([-2, -5]), "one layer"),
-            ("/vision_feature_layer", json!(25), "from -25 to 24, found 25"),
+            (
+                "/vision_feature_layer",
+                json!(25),
+                "from -25 to 24, found 25",
+            ),
             ("/projector_hidden_act", json!("gelu_odd"), "`gelu_odd`"),
-            ("/image_grid_pinpoints", json!([[336, 600]]), "found 336x600"),
+            (
+                "/image_grid_pinpoints",
+                json!([[336, 600]]),
+                "found 336x600",
+            ),
             ("/image_grid_pinpoints", json!([]), "[height, width]"),
-            ("/text_config/model_type", json!("mistral"), "found `mistral`"),
+            (
+                "/text_config/model_type",
+                json!("mistral"),
+                "found `mistral`",
+            ),
             ("/text_config/eos_token_id", json!("<eos>"), "token ids"),
             ("/vision_config/model_type", json!("siglip2"), "siglip2"),
         ] {
@@ -380,6 +410,10 @@ mod tests {
         }
         let mut file = hub();
         file["text_config"]["rope_scaling"] = json!({"rope_type": "yarn"});
-        assert!(Config::parse(&file.to_string()).unwrap_err().contains("`yarn`"));
+        assert!(
+            Config::parse(&file.to_string())
+                .unwrap_err()
+                .contains("`yarn`")
+        );
     }
 }

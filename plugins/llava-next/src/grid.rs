@@ -110,7 +110,10 @@ fn whole(x: f64) -> u32 {
 
 /// Rows of features of a picture: the base tile's `side * side`, then what is kept of the grid, with one newline a row.
 pub fn features(original: Size, resolution: Size, tile: u32, side: u32) -> u32 {
-    let grid = Size::new(resolution.height / tile * side, resolution.width / tile * side);
+    let grid = Size::new(
+        resolution.height / tile * side,
+        resolution.width / tile * side,
+    );
     let kept = unpadded(original, grid).size;
     side * side + kept.height * (kept.width + 1)
 }
@@ -122,11 +125,26 @@ mod tests {
 
     /// Those of the published models.
     const PINPOINTS: [Size; 5] = [
-        Size { height: 336, width: 672 },
-        Size { height: 672, width: 336 },
-        Size { height: 672, width: 672 },
-        Size { height: 1008, width: 336 },
-        Size { height: 336, width: 1008 },
+        Size {
+            height: 336,
+            width: 672,
+        },
+        Size {
+            height: 672,
+            width: 336,
+        },
+        Size {
+            height: 672,
+            width: 672,
+        },
+        Size {
+            height: 1008,
+            width: 336,
+        },
+        Size {
+            height: 336,
+            width: 1008,
+        },
     ];
 
     fn best(height: u32, width: u32) -> Size {
@@ -149,9 +167,18 @@ mod tests {
 
     #[test]
     fn a_picture_touches_two_edges() {
-        assert_eq!(fitted(Size::new(110, 150), Size::new(112, 112)), Size::new(83, 112));
-        assert_eq!(fitted(Size::new(150, 110), Size::new(112, 112)), Size::new(112, 83));
-        assert_eq!(fitted(Size::new(1, 100_000), Size::new(336, 672)), Size::new(1, 672));
+        assert_eq!(
+            fitted(Size::new(110, 150), Size::new(112, 112)),
+            Size::new(83, 112)
+        );
+        assert_eq!(
+            fitted(Size::new(150, 110), Size::new(112, 112)),
+            Size::new(112, 83)
+        );
+        assert_eq!(
+            fitted(Size::new(1, 100_000), Size::new(336, 672)),
+            Size::new(1, 672)
+        );
         assert_eq!(fitted(Size::new(5, 5), Size::new(7, 7)), Size::new(7, 7));
     }
 
@@ -164,7 +191,10 @@ mod tests {
         assert_eq!((kept.top, kept.left, kept.size), (0, 1, Size::new(8, 6)));
         let kept = unpadded(Size::new(1, 100_000), Size::new(24, 48));
         assert_eq!(kept.size, Size::new(0, 48));
-        assert_eq!(features(Size::new(110, 150), Size::new(112, 112), 56, 4), 70);
+        assert_eq!(
+            features(Size::new(110, 150), Size::new(112, 112), 56, 4),
+            70
+        );
     }
 
     #[test]

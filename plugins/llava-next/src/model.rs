@@ -278,7 +278,10 @@ impl Family for LlavaNext {
     }
 
     fn decode(&self, tokens: &[u32]) -> Result<String, Error> {
-        self.chat.tokenizer().decode(tokens).map_err(Error::internal)
+        self.chat
+            .tokenizer()
+            .decode(tokens)
+            .map_err(Error::internal)
     }
 
     fn end_tokens(&self) -> &[u32] {

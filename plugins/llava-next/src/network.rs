@@ -52,7 +52,10 @@ impl Network {
     pub fn look(&self, tiles: &Tiles) -> Result<Features> {
         let rows = self.project(&tiles.pixels)?;
         let side = self.tower.config().size as u32;
-        let tiling = Size::new(tiles.resolution.height / side, tiles.resolution.width / side);
+        let tiling = Size::new(
+            tiles.resolution.height / side,
+            tiles.resolution.width / side,
+        );
         let rows = self.projector.pack(&rows, tiling, tiles.original)?;
         Ok(Features {
             grid: (rows.dim(0)?, 1),

@@ -97,11 +97,19 @@ impl Processor {
             mean: file
                 .image_mean
                 .filter(|_| file.do_normalize)
-                .unwrap_or(if file.do_normalize { CLIP_MEAN } else { [0.0; 3] }),
+                .unwrap_or(if file.do_normalize {
+                    CLIP_MEAN
+                } else {
+                    [0.0; 3]
+                }),
             std: file
                 .image_std
                 .filter(|_| file.do_normalize)
-                .unwrap_or(if file.do_normalize { CLIP_STD } else { [1.0; 3] }),
+                .unwrap_or(if file.do_normalize {
+                    CLIP_STD
+                } else {
+                    [1.0; 3]
+                }),
         };
         processor.check()?;
         Ok(processor)
@@ -118,7 +126,10 @@ impl Processor {
             ));
         }
         if self.std.iter().any(|&std| !(std.is_finite() && std > 0.0)) {
-            return Err(format!("expected `image_std` above 0, found {:?}", self.std));
+            return Err(format!(
+                "expected `image_std` above 0, found {:?}",
+                self.std
+            ));
         }
         Ok(())
     }
@@ -151,7 +162,12 @@ impl Processor {
 /// `{"shortest_edge"}`, `{"height", "width"}` of one number, or a bare number.
 fn side(name: &str, value: &Value) -> Result<u32, String> {
     let field = |key: &str| value.get(key).and_then(Value::as_u64);
-    let side = match (value.as_u64(), field("shortest_edge"), field("height"), field("width")) {
+    let side = match (
+        value.as_u64(),
+        field("shortest_edge"),
+        field("height"),
+        field("width"),
+    ) {
         (Some(side), ..) | (None, Some(side), None, None) => Some(side),
         (None, None, Some(height), Some(width)) if height == width => Some(height),
         _ => None,
@@ -183,12 +199,28 @@ mod tests {
     #[test]
     fn what_cannot_be_kept_to_is_refused() {
         for (field, value, said) in [
-            ("crop_size", json!({"height": 28, "width": 28}), "found 28 and 56"),
-            ("crop_size", json!({"height": 28, "width": 56}), "`crop_size`"),
+            (
+                "crop_size",
+                json!({"height": 28, "width": 28}),
+                "found 28 and 56",
+            ),
+            (
+                "crop_size",
+                json!({"height": 28, "width": 56}),
+                "`crop_size`",
+            ),
             ("size", json!(0), "`size` 0"),
-            ("image_grid_pinpoints", json!([[56, 100]]), "multiples of 56, found 56x100"),
+            (
+                "image_grid_pinpoints",
+                json!([[56, 100]]),
+                "multiples of 56, found 56x100",
+            ),
             ("image_grid_pinpoints", json!([]), "`image_grid_pinpoints`"),
-            ("image_grid_pinpoints", json!([[56]]), "`image_grid_pinpoints`"),
+            (
+                "image_grid_pinpoints",
+                json!([[56]]),
+                "`image_grid_pinpoints`",
+            ),
             ("resample", json!(5), "`resample` 5"),
             ("rescale_factor", json!(1.0), "1/255"),
             ("do_resize", json!(false), "resizes"),

@@ -69,8 +69,8 @@ impl Projector {
             .newline
             .reshape((1, 1, dim))?
             .expand((kept_rows, 1, dim))?;
-        let whole = Tensor::cat(&[&whole, &newlines], 1)?
-            .reshape((kept_rows * (kept_columns + 1), dim))?;
+        let whole =
+            Tensor::cat(&[&whole, &newlines], 1)?.reshape((kept_rows * (kept_columns + 1), dim))?;
         Tensor::cat(&[&base, &whole], 0)
     }
 
@@ -147,6 +147,9 @@ mod tests {
             .pack(&tiles(4), Size::new(2, 2), Size::new(1, 1))
             .unwrap_err()
             .to_string();
-        assert!(error.contains("expected 1 + 2 x 2 squares, found 4"), "{error}");
+        assert!(
+            error.contains("expected 1 + 2 x 2 squares, found 4"),
+            "{error}"
+        );
     }
 }

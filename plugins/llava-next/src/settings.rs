@@ -107,10 +107,18 @@ mod tests {
         for (folder, settings, said) in [
             (false, &[("trac", "corrected")][..], "`trac`"),
             (false, &[("track", "both")], "found `both`"),
-            (false, &[("weights", "random:x"), ("size", "tiny")], "`random:SEED`"),
+            (
+                false,
+                &[("weights", "random:x"), ("size", "tiny")],
+                "`random:SEED`",
+            ),
             (false, &[("weights", "random:1")], "toy size"),
             (false, &[("size", "tiny")], "random weights only"),
-            (false, &[("weights", "random:1"), ("size", "small")], "`tiny`"),
+            (
+                false,
+                &[("weights", "random:1"), ("size", "small")],
+                "`tiny`",
+            ),
             (true, &toy, "exclude each other"),
         ] {
             let error = read(folder, settings).unwrap_err().to_string();

@@ -162,9 +162,15 @@ mod tests {
             DType::F32,
         )
         .unwrap();
-        assert_eq!(plane(&tiles, 1, 2), [vec![0.0; 4], vec![7.0; 4], vec![7.0; 4], vec![7.0; 4]]);
+        assert_eq!(
+            plane(&tiles, 1, 2),
+            [vec![0.0; 4], vec![7.0; 4], vec![7.0; 4], vec![7.0; 4]]
+        );
         assert_eq!(plane(&tiles, 1, 0)[3], [2.0; 4]);
-        assert_eq!(plane(&tiles, 4, 2), [vec![7.0; 4], vec![7.0; 4], vec![0.0; 4], vec![0.0; 4]]);
+        assert_eq!(
+            plane(&tiles, 4, 2),
+            [vec![7.0; 4], vec![7.0; 4], vec![0.0; 4], vec![0.0; 4]]
+        );
         // The base tile has no padding.
         assert!(plane(&tiles, 0, 2).concat().iter().all(|&v| v == 7.0));
     }
@@ -175,7 +181,10 @@ mod tests {
             cut(&processor(&[(8, 8)]), rgb, size, &Device::Cpu, DType::F32).map(|_| ())
         };
         let error = run(&[0; 11], Size::new(2, 2)).unwrap_err().to_string();
-        assert!(error.contains("expected 2 x 2 x 3 bytes, found 11"), "{error}");
+        assert!(
+            error.contains("expected 2 x 2 x 3 bytes, found 11"),
+            "{error}"
+        );
         assert!(run(&[], Size::new(0, 3)).is_err());
         assert!(run(&[0; 3000], Size::new(1, 1000)).is_ok());
     }

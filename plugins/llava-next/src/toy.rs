@@ -4,8 +4,6 @@ use crate::open::SLOT;
 use focus_nn::chat::{Chat, ChatError, ChatTemplate, Tokenizer};
 use serde_json::{Map, Value, json};
 
-
-
 const SPECIAL: [&str; 5] = [
     "<|begin_of_text|>",
     "<|start_header_id|>",

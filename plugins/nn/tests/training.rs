@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use focus_nn::candle::{Result, Var};
-use focus_nn::lm::{DecoderConfig, Decoder, Features, ImageSpan, LayerKind, NormStyle, Prompt, Rope, Sequence};
+use focus_nn::lm::{
+    Decoder, DecoderConfig, Features, ImageSpan, LayerKind, NormStyle, Prompt, Rope, Sequence,
+};
 use focus_nn::position::Rotary;
 use focus_nn::vision::{VisionConfig, VisionTower};
 use focus_nn::{
@@ -18,7 +20,10 @@ const STEP: f64 = 1e-2;
 const MEASURED: usize = 12;
 
 fn drawn(shape: &[usize], name: &str) -> Tensor {
-    weights::random(3, &CPU, DType::F32, |w| w.get(name, shape, Init::Normal(1.0))).unwrap()
+    weights::random(3, &CPU, DType::F32, |w| {
+        w.get(name, shape, Init::Normal(1.0))
+    })
+    .unwrap()
 }
 
 /// Drawn smaller, as weights are.
@@ -41,7 +46,10 @@ fn loss(y: &Tensor, mix: &[f32]) -> f64 {
 fn check(what: &str, inputs: &[Tensor], run: impl Fn(&[Tensor]) -> Result<Tensor>) {
     let still = run(inputs).unwrap();
     let mix = values(&drawn(&[still.elem_count()], "mix"));
-    let vars: Vec<Var> = inputs.iter().map(|x| Var::from_tensor(x).unwrap()).collect();
+    let vars: Vec<Var> = inputs
+        .iter()
+        .map(|x| Var::from_tensor(x).unwrap())
+        .collect();
     let tracked: Vec<Tensor> = vars.iter().map(|var| var.as_tensor().clone()).collect();
     let y = training(|| run(&tracked)).unwrap();
     assert_eq!(y.dims(), still.dims());
@@ -117,7 +125,13 @@ fn attention_with_and_without_a_mask() {
     let inputs = ["q", "k", "v"].map(|name| drawn(&[2, 2, 5, 4], name));
     check("attention", &inputs, |i| attend(&i[0], &i[1], &i[2], None));
     let causal: Vec<f32> = (0..25)
-        .map(|at| if at % 5 > at / 5 { f32::NEG_INFINITY } else { 0.0 })
+        .map(|at| {
+            if at % 5 > at / 5 {
+                f32::NEG_INFINITY
+            } else {
+                0.0
+            }
+        })
         .collect();
     let mask = Tensor::from_vec(causal, (1, 1, 5, 5), &CPU).unwrap();
     check("causal attention", &inputs, |i| {
@@ -197,7 +211,11 @@ fn patches() {
 
 #[test]
 fn low_rank_parts() {
-    let inputs = [drawn(&[3, 6], "x"), weight(&[2, 6], "a"), weight(&[5, 2], "b")];
+    let inputs = [
+        drawn(&[3, 6], "x"),
+        weight(&[2, 6], "a"),
+        weight(&[5, 2], "b"),
+    ];
     let base = weight(&[5, 6], "w");
     check("low rank", &inputs, |i| {
         let switch = Switch::default();
@@ -211,7 +229,10 @@ fn low_rank_parts() {
 
 #[test]
 fn a_tower_from_pixels_on() {
-    for config in [VisionConfig::clip_large_336(), VisionConfig::siglip_so400m_896()] {
+    for config in [
+        VisionConfig::clip_large_336(),
+        VisionConfig::siglip_so400m_896(),
+    ] {
         let config = VisionConfig {
             dim: 8,
             depth: 2,
@@ -220,7 +241,8 @@ fn a_tower_from_pixels_on() {
             size: 28,
             ..config
         };
-        let tower = weights::random(5, &CPU, DType::F32, |w| VisionTower::load(&config, w)).unwrap();
+        let tower =
+            weights::random(5, &CPU, DType::F32, |w| VisionTower::load(&config, w)).unwrap();
         // Drawn weights are small: pixels are made large, or the norms' curvature drowns the differences.
         let pixels = (drawn(&[1, 3, 28, 28], "pixels") * 20.0).unwrap();
         check("tower", &[pixels], |i| tower.last_normed(&i[0]));
@@ -257,7 +279,8 @@ fn a_decoder_from_a_picture_on() {
             tied: true,
             bidirectional_images: sliding,
         };
-        let decoder = weights::random(5, &CPU, DType::F32, |w| Decoder::load(w, w, &config)).unwrap();
+        let decoder =
+            weights::random(5, &CPU, DType::F32, |w| Decoder::load(w, w, &config)).unwrap();
         let span = ImageSpan {
             start: 1,
             length: 3,

@@ -31,7 +31,10 @@ fn five(name: &str) -> String {
 fn early(name: &str) -> String {
     name.replace("model.model.language_model.", "model.language_model.model.")
         .replace("model.model.vision_tower.", "model.vision_tower.")
-        .replace("model.model.multi_modal_projector.", "model.multi_modal_projector.")
+        .replace(
+            "model.model.multi_modal_projector.",
+            "model.multi_modal_projector.",
+        )
 }
 
 fn attach_to(folder: &TempDir, name: &str) -> AttachRequest {
@@ -56,7 +59,10 @@ fn unmerged_logits_equal_the_reference_in_every_spelling() {
         network.adapters().select(Some(name)).unwrap();
         for number in 0..3 {
             let found = logits_of(&network, &parts, &expected, number);
-            close(&found, &expected.floats(&format!("{number}.lora_first_logits")));
+            close(
+                &found,
+                &expected.floats(&format!("{number}.lora_first_logits")),
+            );
         }
     }
     // Three are attached; the base is as it was.
@@ -76,7 +82,10 @@ fn merged_logits_equal_the_reference() {
         lora::merge(&mut network, "a").unwrap();
         for number in 0..3 {
             let found = logits_of(&network, &parts, &expected, number);
-            close(&found, &expected.floats(&format!("{number}.merged_first_logits")));
+            close(
+                &found,
+                &expected.floats(&format!("{number}.merged_first_logits")),
+            );
         }
     }
 }
@@ -90,8 +99,19 @@ fn the_host_attaches_asks_and_detaches() {
     let reply = model.attach(&attach_to(&folder, "a"), &host).unwrap();
     assert!(reply.probe_change > 0.1, "{}", reply.probe_change);
     assert_eq!(reply.base.as_deref(), Some("fixture/llava_next"));
-    assert!(reply.targets.contains(&"model.multi_modal_projector.linear_2".to_owned()));
-    let mut ask = request(&[(&[0], &[QUESTION]), (&[1], &[QUESTION]), (&[2], &[QUESTION])], 8);
+    assert!(
+        reply
+            .targets
+            .contains(&"model.multi_modal_projector.linear_2".to_owned())
+    );
+    let mut ask = request(
+        &[
+            (&[0], &[QUESTION]),
+            (&[1], &[QUESTION]),
+            (&[2], &[QUESTION]),
+        ],
+        8,
+    );
     let base = run(&mut model, &ask).unwrap();
     ask.adapter = Some("a".into());
     let adapted = run(&mut model, &ask).unwrap();
@@ -100,7 +120,10 @@ fn the_host_attaches_asks_and_detaches() {
             reply.groups[number].answers[0].new_tokens.clone()
         };
         assert_eq!(tokens(&base), expected.ids(&format!("{number}.generated")));
-        assert_eq!(tokens(&adapted), expected.ids(&format!("{number}.merged_generated")));
+        assert_eq!(
+            tokens(&adapted),
+            expected.ids(&format!("{number}.merged_generated"))
+        );
     }
     model.detach("a", &host).unwrap();
     assert!(run(&mut model, &ask).is_err());
@@ -111,11 +134,16 @@ fn an_adapter_that_does_not_fit_changes_nothing() {
     let expected = Expected::open();
     let (parts, mut network) = loaded(Spelling::Four);
     let fails = |network: &mut llava_next::network::Network, folder: &TempDir| {
-        lora::attach(network, "a", folder.path()).unwrap_err().to_string()
+        lora::attach(network, "a", folder.path())
+            .unwrap_err()
+            .to_string()
     };
     let renamed = adapter(|name| name.replace("layers.1.mlp.fc1", "layers.9.mlp.fc1"));
     let error = fails(&mut network, &renamed);
-    assert!(error.contains("layers.9.mlp.fc1") && error.contains("belongs to no module"), "{error}");
+    assert!(
+        error.contains("layers.9.mlp.fc1") && error.contains("belongs to no module"),
+        "{error}"
+    );
     let cut = adapter(as_saved);
     let path = cut.path().join("adapter_model.safetensors");
     edit(&path, &path, |tensors| {
@@ -125,7 +153,9 @@ fn an_adapter_that_does_not_fit_changes_nothing() {
     let reshaped = adapter(as_saved);
     let path = reshaped.path().join("adapter_model.safetensors");
     edit(&path, &path, |tensors| {
-        let tensor = tensors.iter_mut().find(|(name, ..)| name.ends_with("linear_2.lora_A.weight"));
+        let tensor = tensors
+            .iter_mut()
+            .find(|(name, ..)| name.ends_with("linear_2.lora_A.weight"));
         tensor.unwrap().1 = vec![8, 16];
     });
     assert!(fails(&mut network, &reshaped).contains("expected [4, 32], found [8, 16]"));

@@ -3,7 +3,9 @@
 use focus_nn::candle::DType as Kind;
 use focus_nn::lm::{Features, ImageSpan, Prompt, Sequence};
 use focus_nn::{Checkpoint, Device, Layout, Tensor, weights};
-use focus_plugin_sdk::{Error, GenerateBatch, GenerateReply, GenerateRequest, Generator, Host, OpenOptions};
+use focus_plugin_sdk::{
+    Error, GenerateBatch, GenerateReply, GenerateRequest, Generator, Host, OpenOptions,
+};
 use llava_next::config::Config;
 use llava_next::grid::{Size, best_resolution};
 use llava_next::model::LlavaNext;
@@ -73,9 +75,11 @@ pub fn folder(spelling: Spelling) -> TempDir {
         Spelling::Five => {
             copy("config.v5.json", "config.json");
             copy("processor_config.v5.json", "processor_config.json");
-            rewrite(&data("model.safetensors"), &folder.path().join("model.safetensors"), |name| {
-                name.replace("vision_tower.vision_model.", "vision_tower.")
-            });
+            rewrite(
+                &data("model.safetensors"),
+                &folder.path().join("model.safetensors"),
+                |name| name.replace("vision_tower.vision_model.", "vision_tower."),
+            );
         }
     }
     folder
@@ -135,7 +139,10 @@ impl Expected {
     /// Rows of a matrix.
     pub fn rows(&self, name: &str) -> Vec<Vec<f32>> {
         let width = *self.0.get(name).unwrap().shape().last().unwrap();
-        self.floats(name).chunks(width).map(<[f32]>::to_vec).collect()
+        self.floats(name)
+            .chunks(width)
+            .map(<[f32]>::to_vec)
+            .collect()
     }
 
     pub fn ids(&self, name: &str) -> Vec<u32> {
@@ -154,7 +161,10 @@ impl Expected {
     pub fn picture(&self, number: usize) -> (Vec<u8>, Size) {
         let name = format!("{number}.picture");
         let shape = self.0.get(&name).unwrap().shape().to_vec();
-        (self.bytes(&name), Size::new(shape[0] as u32, shape[1] as u32))
+        (
+            self.bytes(&name),
+            Size::new(shape[0] as u32, shape[1] as u32),
+        )
     }
 
     /// The reference's own pixel values: they differ from ours by a level here and there.
@@ -164,7 +174,10 @@ impl Expected {
         let levels = Tensor::from_vec(self.bytes(&name), shape, &CPU).unwrap();
         let row = |values: [f64; 3]| {
             let values = values.map(|value| value as f32);
-            Tensor::new(&values, &CPU).unwrap().reshape((1, 3, 1, 1)).unwrap()
+            Tensor::new(&values, &CPU)
+                .unwrap()
+                .reshape((1, 3, 1, 1))
+                .unwrap()
         };
         let scaled = (levels.to_dtype(Kind::F32).unwrap() / 255.0).unwrap();
         let pixels = scaled
@@ -182,7 +195,10 @@ impl Expected {
 
     /// The reference's prompt about a picture.
     pub fn prompt(&self, number: usize, parts: &Parts) -> Prompt {
-        one_picture(self.ids(&format!("{number}.input_ids")), parts.config.image_token)
+        one_picture(
+            self.ids(&format!("{number}.input_ids")),
+            parts.config.image_token,
+        )
     }
 }
 

@@ -32,17 +32,26 @@ fn every_tensor_is_accounted_for() {
         "language_model.lm_head.weight",
     ] {
         let error = with_weights(|tensors| tensors.retain(|(other, ..)| other != name));
-        assert!(error.contains("missing 1 of") && error.contains(&format!("`{name}`")), "{error}");
+        assert!(
+            error.contains("missing 1 of") && error.contains(&format!("`{name}`")),
+            "{error}"
+        );
         let error = with_weights(|tensors| {
             let tensor = tensors.iter_mut().find(|(other, ..)| other == name);
             tensor.unwrap().0 = format!("{name}_2");
         });
-        assert!(error.contains(&format!("unexpected 1: `{name}_2`")), "{error}");
+        assert!(
+            error.contains(&format!("unexpected 1: `{name}_2`")),
+            "{error}"
+        );
         let error = with_weights(|tensors| {
             let tensor = tensors.iter_mut().find(|(other, ..)| other == name);
             tensor.unwrap().1.insert(0, 1);
         });
-        assert!(error.contains(&format!("shape of `{name}`: expected")), "{error}");
+        assert!(
+            error.contains(&format!("shape of `{name}`: expected")),
+            "{error}"
+        );
     }
 }
 
@@ -65,19 +74,62 @@ fn leftovers_of_older_versions_are_no_fault() {
 #[test]
 fn files_that_contradict_each_other_are_refused() {
     for (file, pointer, value, said) in [
-        ("config.json", "/model_type", json!("llava"), "expected `model_type` `llava_next`"),
-        ("config.json", "/image_token_index", json!(5), "expected `image_token_index` 5, the id of `<image>`"),
-        ("config.json", "/text_config/vocab_size", json!(300), "expected ids below 300"),
-        ("config.json", "/image_grid_pinpoints/0", json!([112, 168]), "`image_grid_pinpoints` as in `config.json`"),
-        ("preprocessor_config.json", "/size/shortest_edge", json!(28), "found 56 and 28"),
-        ("processor_config.json", "/patch_size", json!(16), "expected `patch_size` 14, found 16"),
-        ("processor_config.json", "/vision_feature_select_strategy", json!("full"), "`default`, found \"full\""),
-        ("generation_config.json", "/eos_token_id", json!("<eos>"), "expected token ids"),
+        (
+            "config.json",
+            "/model_type",
+            json!("llava"),
+            "expected `model_type` `llava_next`",
+        ),
+        (
+            "config.json",
+            "/image_token_index",
+            json!(5),
+            "expected `image_token_index` 398, the id of `<image>`, found 5",
+        ),
+        (
+            "config.json",
+            "/text_config/vocab_size",
+            json!(300),
+            "expected ids below 300",
+        ),
+        (
+            "config.json",
+            "/image_grid_pinpoints/0",
+            json!([112, 168]),
+            "`image_grid_pinpoints` as in `config.json`",
+        ),
+        (
+            "preprocessor_config.json",
+            "/size/shortest_edge",
+            json!(28),
+            "found 56 and 28",
+        ),
+        (
+            "processor_config.json",
+            "/patch_size",
+            json!(16),
+            "expected `patch_size` 14, found 16",
+        ),
+        (
+            "processor_config.json",
+            "/vision_feature_select_strategy",
+            json!("full"),
+            "`default`, found \"full\"",
+        ),
+        (
+            "generation_config.json",
+            "/eos_token_id",
+            json!("<eos>"),
+            "expected token ids",
+        ),
     ] {
         let folder = folder(Spelling::Four);
         set(folder.path(), file, pointer, value);
         let error = fault(&folder);
-        assert!(error.to_string().contains(said), "{file} {pointer}: {error}");
+        assert!(
+            error.to_string().contains(said),
+            "{file} {pointer}: {error}"
+        );
         assert!(error.hint().is_some());
     }
 }
@@ -97,7 +149,10 @@ fn what_the_folder_lacks_is_named() {
         assert!(error.to_string().contains(said), "{file}: {error}");
     }
     let none = LlavaNext::open(&options(None, "f32", &[]), &Host::detached()).unwrap_err();
-    assert!(none.to_string().contains("expected a folder, found none"), "{none}");
+    assert!(
+        none.to_string().contains("expected a folder, found none"),
+        "{none}"
+    );
     assert!(none.hint().unwrap().contains("--size tiny"));
 }
 

@@ -30,7 +30,9 @@ fn image_features_equal_the_reference_in_both_spellings() {
     let wanted = expected.floats("0.image_features");
     for spelling in [Spelling::Four, Spelling::Five] {
         let (parts, network) = loaded(spelling);
-        let features = network.look(&expected.tiles(0, &parts, DType::F32)).unwrap();
+        let features = network
+            .look(&expected.tiles(0, &parts, DType::F32))
+            .unwrap();
         assert_eq!(features.rows.dims(), [70, 32]);
         for (a, b) in values(&features.rows).iter().zip(&wanted) {
             assert!((a - b).abs() <= 1e-5 * b.abs() + 5e-6, "{a} {b}");
@@ -79,7 +81,9 @@ fn newlines_reach_the_logits() {
     let parts = parts(folder.path());
     let path = folder.path().join("model.safetensors");
     edit(&path, &path, |tensors| {
-        let newline = tensors.iter_mut().find(|(name, ..)| name == "image_newline");
+        let newline = tensors
+            .iter_mut()
+            .find(|(name, ..)| name == "image_newline");
         newline.unwrap().2.fill(0);
     });
     let network = network_of(folder.path(), &parts.config, DType::F32);
@@ -148,9 +152,7 @@ fn a_padded_batch_equals_its_prompts_packed() {
     let mut sequences: Vec<_> = prompts
         .iter()
         .zip(&pictures)
-        .map(|(prompt, picture)| {
-            Sequence::of_prompt(prompt, 0..prompt.tokens.len(), picture, None)
-        })
+        .map(|(prompt, picture)| Sequence::of_prompt(prompt, 0..prompt.tokens.len(), picture, None))
         .collect();
     let found = values(&network.decoder().forward(&mut sequences).unwrap());
     close(&found, &expected.floats("batch.first_logits"));
@@ -165,7 +167,10 @@ fn half_the_width_stays_near() {
     let features = network
         .look(&expected.tiles(0, &parts, DType::BF16))
         .unwrap();
-    let near = cosine(&values(&features.rows), &expected.floats("0.image_features"));
+    let near = cosine(
+        &values(&features.rows),
+        &expected.floats("0.image_features"),
+    );
     assert!(near > 0.9998, "{near}");
     for number in 0..3 {
         let found = logits_of(&network, &parts, &expected, number);

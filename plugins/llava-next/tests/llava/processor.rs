@@ -46,7 +46,11 @@ fn pixels_are_the_reference_s_within_a_level() {
                 .collect();
             assert!(apart.iter().all(|&level| level <= 1), "{number}");
             let moved = apart.iter().filter(|&&level| level > 0).count();
-            assert!(moved * 50 < apart.len(), "{number}: {moved} of {}", apart.len());
+            assert!(
+                moved * 50 < apart.len(),
+                "{number}: {moved} of {}",
+                apart.len()
+            );
         }
     }
 }
