@@ -24,6 +24,7 @@ pub struct Talk {
 impl Talk {
     /// Check that tokenizer and configuration agree about pictures.
     pub fn new(chat: Chat, config: &Config) -> Result<Self, ChatError> {
+        chat.tokenizer().check(config.decoder.vocab)?;
         let named = |role: &str, usual: &str| {
             let word = chat.tokenizer().named().get(role);
             word.map_or_else(|| usual.to_owned(), Clone::clone)

@@ -60,6 +60,9 @@ fn answer(
         host.progress("groups", number as u64 + 1, request.groups.len() as u64);
     }
     for step in 0..request.max_new_tokens {
+        if branches.iter().all(|branch| branch.done) {
+            break;
+        }
         host.check_cancelled()?;
         let last = step + 1 == request.max_new_tokens;
         decode(family, batch, &mut branches, &mut replies, last)?;
@@ -208,10 +211,11 @@ fn decode(
 ) -> Result<(), Error> {
     let start = Instant::now();
     for branch in branches.iter_mut().filter(|branch| !branch.done) {
+        let reply = &mut replies[branch.group];
         if let Err(error) = choose(family, batch, branch) {
-            branch.done = true;
-            fail(&mut replies[branch.group], error);
+            fail(reply, error);
         }
+        branch.done |= reply.error.is_some();
     }
     let mut live: Vec<_> = branches.iter_mut().filter(|branch| !branch.done).collect();
     let groups: Vec<usize> = live.iter().map(|branch| branch.group).collect();
