@@ -27,11 +27,12 @@ def brief(path, target):
 
 
 brief(f"{here}/model.safetensors", f"{out}/model.safetensors")
-os.makedirs(f"{out}/lora", exist_ok=True)
-brief(f"{here}/lora/adapter_model.safetensors", f"{out}/lora/adapter_model.safetensors")
+for adapter in ("lora", "sft_init"):
+    os.makedirs(f"{out}/{adapter}", exist_ok=True)
+    brief(f"{here}/{adapter}/adapter_model.safetensors", f"{out}/{adapter}/adapter_model.safetensors")
 for file in (
     "config.json config.v5.json preprocessor_config.json processor_config.json processor_config.v5.json generation_config.json "
-    "tokenizer.json tokenizer_config.json chat_template.jinja lora/adapter_config.json"
+    "tokenizer.json tokenizer_config.json chat_template.jinja lora/adapter_config.json sft_init/adapter_config.json sft_trace.json"
 ).split():
     shutil.copyfile(f"{here}/{file}", f"{out}/{file}")
 
@@ -52,6 +53,10 @@ for number, picture in enumerate(("fundus_b.png", None, "fundus_w.png")):
         kept[f"{number}.{name}"] = expected[f"{number}.{name}"]
     for name in ("lora_first_logits", "merged_first_logits", "merged_generated"):
         kept[f"{number}.{name}"] = lora[f"{number}.{name}"]
+for mode in ("assistant", "all_but_image_and_pad"):
+    for number in range(2):
+        for name in ("input_ids", "labels"):
+            kept[f"sft.{mode}.{number}.{name}"] = lora[f"sft.{mode}.{number}.{name}"]
 for name, value in kept.items():
     if value.dtype == torch.int64:
         kept[name] = value.to(torch.int32)

@@ -23,6 +23,15 @@ pub const CHECKPOINT: &str = "checkpoint";
 /// Groups in one call.
 const BATCH: u32 = 4;
 
+const HUB_FILES: [&str; 6] = [
+    "config.json",
+    "generation_config.json",
+    "model.safetensors.index.json",
+    "preprocessor_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+];
+
 const PAPERS: [&str; 3] = [
     "Liu, Li, Li, Li, Zhang, Shen, Lee. LLaVA-NeXT: improved reasoning, OCR, and world knowledge. January 2024",
     "Li, Zhang, Zhang, Guo, Zhang, Li, Zhang, Liu, Li. LLaVA-NeXT: stronger LLMs supercharge multimodal capabilities in the wild. May 2024",
@@ -51,8 +60,12 @@ impl Card {
             dtypes: owned(&["bf16", "f32"]),
             devices: owned(devices),
             batch_size: BATCH,
-            // None by name: everything in the folder is used, and all of it makes the digest.
-            weight_files: Vec::new(),
+            // What every copy has; the index names the shards. Of other checkpoints no file is known by name.
+            weight_files: if self.hub {
+                owned(&HUB_FILES)
+            } else {
+                Vec::new()
+            },
             pretraining_datasets: None,
             weights_license: self.weights_license.map(str::to_owned),
             papers: owned(&PAPERS),

@@ -13,8 +13,8 @@ const SPECIAL: [&str; 5] = [
 ];
 /// Ends an answer.
 const END: &str = "<|eot_id|>";
-/// Answers, so that they are single tokens as in large vocabularies.
-const WORDS: [&str; 8] = ["yes", "no", "Yes", "No", "Ġyes", "Ġno", "ĠYes", "ĠNo"];
+/// Answers, so that they are single tokens as in large vocabularies, with and without a blank before them.
+const WORDS: [&str; 4] = ["yes", "no", "Yes", "No"];
 /// Rows of the token table: those needed, filled up.
 const ROWS: usize = 288;
 
@@ -38,18 +38,20 @@ pub(crate) fn toy() -> Result<Toy, ChatError> {
     for byte in 0..=u8::MAX {
         add(&letter(byte).to_string());
     }
-    // Words grow letter by letter, so that every step is a pair of what is there.
-    let mut merges = Vec::new();
+    // Words grow letter by letter, and then a blank joins: every step is a pair of what is there.
+    let mut merges: Vec<String> = Vec::new();
     for word in WORDS {
-        let letters: Vec<char> = word.chars().collect();
-        for length in 2..=letters.len() {
-            let start: String = letters[..length - 1].iter().collect();
-            let merge = format!("{start} {}", letters[length - 1]);
+        for length in 1..word.len() {
+            let merge = format!("{} {}", &word[..length], &word[length..=length]);
             if !merges.contains(&merge) {
                 merges.push(merge);
             }
-            add(&letters[..length].iter().collect::<String>());
+            add(&word[..=length]);
         }
+    }
+    for word in WORDS {
+        merges.push(format!("{} {word}", letter(b' ')));
+        add(&format!("{}{word}", letter(b' ')));
     }
     let first = vocab.len();
     let added: Vec<Value> = SPECIAL

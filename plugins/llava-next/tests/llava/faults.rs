@@ -84,7 +84,7 @@ fn files_that_contradict_each_other_are_refused() {
             "config.json",
             "/image_token_index",
             json!(5),
-            "expected `image_token_index` 5, the id of `<image>`",
+            "expected `image_token_index` 398, the id of `<image>`, found 5",
         ),
         (
             "config.json",

@@ -8,3 +8,4 @@ mod common;
 mod faults;
 mod network;
 mod processor;
+mod training;
