@@ -73,12 +73,7 @@ pub(crate) fn built() -> &'static Built {
             clip: copy("libclip.so"),
             _plugins: plugins,
         };
-        for plugin in [
-            &built.handcrafted,
-            &built.hostile,
-            &built.vit,
-            &built.clip,
-        ] {
+        for plugin in [&built.handcrafted, &built.hostile, &built.vit, &built.clip] {
             let out = Command::new(&built.host)
                 .args(["plugin", "seal"])
                 .arg(plugin)

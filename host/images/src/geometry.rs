@@ -167,8 +167,14 @@ pub(crate) fn apply(
         let Source::Rgb(pixels) = source else {
             unreachable!("planes are decoded for bytes only")
         };
-        let resized = float::resize(pixels, size, placement.scaled, placement.window, spec.filter)
-            .map_err(resize_refused)?;
+        let resized = float::resize(
+            pixels,
+            size,
+            placement.scaled,
+            placement.window,
+            spec.filter,
+        )
+        .map_err(resize_refused)?;
         part.clear();
         part.extend(resized.iter().flat_map(|value| value.to_le_bytes()));
         return Ok(framed(spec, &placement, part, length));

@@ -295,7 +295,10 @@ mod tests {
             "focus-pixels 1; rgbf32 1 8x8; fit-corner; box"
         );
         let json = serde_json::to_string(&spec).unwrap();
-        assert!(json.ends_with(r#""filter":"box","pixels":"f32"}"#), "{json}");
+        assert!(
+            json.ends_with(r#""filter":"box","pixels":"f32"}"#),
+            "{json}"
+        );
         assert_eq!(serde_json::from_str::<PrepareSpec>(&json).unwrap(), spec);
     }
 }

@@ -96,9 +96,8 @@ impl Workspace {
     ) -> Result<((u32, u32), DecodeNotes, Layout), ImageError> {
         let steps = spec.steps;
         // The steps need RGB, and so does the floating-point resize.
-        let planes = steps.is_empty()
-            && spec.pixels == PixelType::U8
-            && self.resizer.prefers_planes();
+        let planes =
+            steps.is_empty() && spec.pixels == PixelType::U8 && self.resizer.prefers_planes();
         let whole = |size: (u32, u32)| geometry::eighths(spec, field::size_after(steps, size));
         let detail = match spec.decode {
             Decode::Exact if planes => Detail::Planes,

@@ -33,11 +33,13 @@ fn one(config: &EvalConfig, out: &Output) -> CommandResult {
         .ok_or_else(|| Failure::internal(format!("No renderer named `{form}`")))?;
     out.result(&text)?;
     out.note(&format!("run          {}", outcome.folder.display()));
-    Ok(if failed_cells(&outcome) > 0 || outcome.report.cells.is_empty() {
-        ExitCode::from(Code::CellFailed as u8)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(
+        if failed_cells(&outcome) > 0 || outcome.report.cells.is_empty() {
+            ExitCode::from(Code::CellFailed as u8)
+        } else {
+            ExitCode::SUCCESS
+        },
+    )
 }
 
 fn failed_cells(outcome: &RunOutcome) -> usize {

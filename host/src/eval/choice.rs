@@ -99,9 +99,8 @@ pub fn allowed(
     methods: Vec<&'static Method>,
     model: &OpenModel,
 ) -> Result<Vec<&'static Method>, EvalError> {
-    let refused = |method: &Method| {
-        method.needs == InterfaceName::DualEncoder && !model.offers_texts()
-    };
+    let refused =
+        |method: &Method| method.needs == InterfaceName::DualEncoder && !model.offers_texts();
     let name = &model.opened().model;
     if let Some(method) = methods
         .iter()

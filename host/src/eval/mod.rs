@@ -30,5 +30,5 @@ pub use features::{FeatureCounts, FeatureError, Wanted, extract};
 pub use identity::SPLIT_OPTION;
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
-pub use texts::{TEXTS_FILE, Texts};
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};
+pub use texts::{TEXTS_FILE, Texts};

@@ -234,11 +234,7 @@ impl Stage<'_> {
     }
 
     /// What the model makes of the tasks' sentences: those kept, or asked now. `None` for a model that takes no texts.
-    fn texts(
-        &self,
-        model: &mut OpenModel,
-        tasks: &[String],
-    ) -> Result<Option<Texts>, EvalError> {
+    fn texts(&self, model: &mut OpenModel, tasks: &[String]) -> Result<Option<Texts>, EvalError> {
         let Some(encoder) = model.texts() else {
             return Ok(None);
         };
@@ -252,7 +248,11 @@ impl Stage<'_> {
         self.progress
             .end(&format!("sentences of {} tasks", texts.tasks.len()));
         for (task, text) in texts.truncated() {
-            tracing::warn!(task, text, "A sentence is longer than the model takes, and was cut");
+            tracing::warn!(
+                task,
+                text,
+                "A sentence is longer than the model takes, and was cut"
+            );
         }
         Ok(Some(texts))
     }

@@ -3,8 +3,8 @@
 //!
 //! Knows dual encoders and files; no image, no label.
 
-use super::method::captions::captions_of;
 use super::method::TextPair;
+use super::method::captions::captions_of;
 use super::{Advised, EvalError};
 use focus_models::DualEncoder;
 use focus_plugin_abi::v1::message::Similarity;
@@ -118,7 +118,10 @@ impl Texts {
     pub fn read(folder: &Path, dim: usize) -> Result<Option<Self>, EvalError> {
         let refused = |reason: String| {
             let hint = "It was changed or cut short: evaluate into another run folder (--out)";
-            let message = format!("`{TEXTS_FILE}` of `{}` cannot be used: {reason}", folder.display());
+            let message = format!(
+                "`{TEXTS_FILE}` of `{}` cannot be used: {reason}",
+                folder.display()
+            );
             EvalError::Input(Advised::new(message, hint))
         };
         let bytes = match std::fs::read(folder.join(TEXTS_FILE)) {
@@ -187,7 +190,9 @@ mod tests {
     }
 
     fn tasks() -> Vec<String> {
-        ["binary_dr", "glaucoma", "glaucoma_vcdr"].map(str::to_owned).into()
+        ["binary_dr", "glaucoma", "glaucoma_vcdr"]
+            .map(str::to_owned)
+            .into()
     }
 
     #[test]
@@ -222,8 +227,11 @@ mod tests {
         refused(4, "expected 4 finite values, found 3");
         let file = dir.path().join(TEXTS_FILE);
         let whole = std::fs::read_to_string(&file).expect("reads");
-        std::fs::write(&file, whole.replace("signs of glaucoma", "signs of glaucomas"))
-            .expect("writes");
+        std::fs::write(
+            &file,
+            whole.replace("signs of glaucoma", "signs of glaucomas"),
+        )
+        .expect("writes");
         refused(3, "digest");
         std::fs::write(&file, whole.replace(TEXTS_SCHEMA, "focus-texts/9")).expect("writes");
         refused(3, "expected schema");

@@ -191,7 +191,8 @@ impl Config {
             // The first stage is the widest: four maps of a quarter of the side, with room for patches of a convolution.
             Image::ResNet(resnet) => {
                 let area = (resnet.size / 4) as u64 * (resnet.size / 4) as u64;
-                4 * area * (4 * resnet.planes[0] + 9 * resnet.stem) as u64
+                4 * area
+                    * (4 * resnet.planes[0] + 9 * resnet.stem) as u64
                     * dtype.size_in_bytes() as u64
             }
         }

@@ -142,8 +142,7 @@ fn drawn(
             focus_nn::weights::random(seed, device, dtype, |w| ImageTower::load(config, w))?;
         return Ok((tower, None));
     }
-    let both =
-        focus_nn::weights::random(seed, device, dtype, |w| open::load_both(config, w))?;
+    let both = focus_nn::weights::random(seed, device, dtype, |w| open::load_both(config, w))?;
     let (caption, tokenizer) = open::drawn_tokenizer(config, settings.track);
     let text = TextTower::new(caption, tokenizer, both.words);
     Ok((both.image, Some((text, both.scale))))
@@ -178,10 +177,12 @@ fn lacks_text(config: &Config, error: &OpenError) -> bool {
         }) => {
             let of_text = |name: &String| {
                 let patterns = [config.text_tensors(), config.scale_tensors()].concat();
-                patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-                    Some(start) => name.starts_with(start),
-                    None => name == pattern,
-                })
+                patterns
+                    .iter()
+                    .any(|pattern| match pattern.strip_suffix('*') {
+                        Some(start) => name.starts_with(start),
+                        None => name == pattern,
+                    })
             };
             unexpected.is_empty()
                 && shapes.is_empty()
@@ -268,9 +269,8 @@ impl Model for Encoder {
 impl DualEncoder for Encoder {
     fn encode_texts(&mut self, texts: &[String], host: &Host) -> Result<TextEmbeddings, Error> {
         let Some(tower) = &self.text else {
-            return Err(
-                Error::unsupported("The text side was left out").with_hint("Drop `--set text=none`")
-            );
+            return Err(Error::unsupported("The text side was left out")
+                .with_hint("Drop `--set text=none`"));
         };
         host.check_cancelled()?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

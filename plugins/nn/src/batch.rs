@@ -29,7 +29,13 @@ fn within(room: u64, image_bytes: u64) -> u32 {
 
 /// Most bytes that live at once while one block of a transformer runs on an image: residual, normed input, queries, keys and values,
 /// their arrangement by heads, scores before and after softmax, both sides of the feed-forward's activation.
-pub fn transformer_bytes(tokens: usize, dim: usize, hidden: usize, heads: usize, dtype: DType) -> u64 {
+pub fn transformer_bytes(
+    tokens: usize,
+    dim: usize,
+    hidden: usize,
+    heads: usize,
+    dtype: DType,
+) -> u64 {
     let (tokens, dim, hidden, heads) = (tokens as u64, dim as u64, hidden as u64, heads as u64);
     let values = tokens * (2 * dim + 6 * dim + 2 * hidden) + 2 * heads * tokens * tokens;
     values * dtype.size_in_bytes() as u64

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use focus_images::{
-    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PrepareSpec, Prepared, PreparedImage, PixelType,
-    decode, prepare_file,
+    ContentHash, DecodeNotes, Geometry, Limits, PixelCache, PixelType, PrepareSpec, Prepared,
+    PreparedImage, decode, prepare_file,
 };
 
 use crate::common::{data, path, squash};

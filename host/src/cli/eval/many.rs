@@ -93,7 +93,8 @@ fn choose<'a>(
                 format!("Model `{id}` is asked for twice, first of plugin `{other}`"),
             )
             .with_hint(Some(
-                "Name each model once; models of one name in two plugins go into two commands".into(),
+                "Name each model once; models of one name in two plugins go into two commands"
+                    .into(),
             )));
         }
     }
@@ -164,7 +165,12 @@ impl Row<'_> {
                     _ => format!("{all}, {failed} failed"),
                 });
                 let counts = run.counts;
-                for count in [counts.computed, counts.cached, counts.resumed, counts.failed] {
+                for count in [
+                    counts.computed,
+                    counts.cached,
+                    counts.resumed,
+                    counts.failed,
+                ] {
                     cells.push(count.to_string());
                 }
                 cells.push(run.folder.display().to_string());
@@ -183,7 +189,13 @@ fn tell(rows: &[Row<'_>], args: &EvalArgs, out: &Output) -> CommandResult {
     out.either(&serde_json::json!({ "runs": all }), || {
         let mut table = plain_table();
         table.set_header([
-            "model", "cells", "computed", "cached", "resumed", "failed", "run folder",
+            "model",
+            "cells",
+            "computed",
+            "cached",
+            "resumed",
+            "failed",
+            "run folder",
         ]);
         for row in rows {
             table.add_row(row.cells());
@@ -201,7 +213,10 @@ fn tell(rows: &[Row<'_>], args: &EvalArgs, out: &Output) -> CommandResult {
             .collect(),
     };
     if !folders.is_empty() {
-        out.note(&format!("every table: focus-host report {}", folders.join(" ")));
+        out.note(&format!(
+            "every table: focus-host report {}",
+            folders.join(" ")
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,9 @@
 //! Every wanted task with every wanted method: from stored answers to stored predictions. Pure computing; repeatable from the
 //! run folder alone, which is how `verify` checks it.
 
-use super::texts::Texts;
 use super::EvalError;
 use super::method::{FitSummary, Method, MethodInput, Scored};
+use super::texts::Texts;
 use crate::task::Track;
 use focus_analysis::AS_PUBLISHED_SUFFIX;
 use focus_plugin_abi::v1::message::InterfaceName;

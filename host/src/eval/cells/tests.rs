@@ -69,15 +69,10 @@ fn compute_by(
         device: &Device::Cpu,
     };
     let mut predictions = Vec::new();
-    let cells = compute_cells(
-        &inputs,
-        &["binary_dr".to_owned()],
-        methods,
-        &mut |cell| {
-            predictions.push(cell.clone());
-            Ok(())
-        },
-    )
+    let cells = compute_cells(&inputs, &["binary_dr".to_owned()], methods, &mut |cell| {
+        predictions.push(cell.clone());
+        Ok(())
+    })
     .expect("computes");
     (cells, predictions)
 }
@@ -216,7 +211,11 @@ fn zero_shot_scores_the_test_images_alone_with_the_models_own_reading_beside() {
             (4, Fold::Test, Some(true), Outcome::Ok),
         ]
     );
-    let names: Vec<_> = predictions[0].extra.iter().map(|(n, _)| n.as_str()).collect();
+    let names: Vec<_> = predictions[0]
+        .extra
+        .iter()
+        .map(|(n, _)| n.as_str())
+        .collect();
     assert_eq!(
         names,
         [

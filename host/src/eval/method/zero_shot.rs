@@ -40,7 +40,10 @@ fn classify(input: &MethodInput<'_>) -> Result<MethodOutput, ProbeError> {
         ("cosine_positive", column(&|c| c[1])),
     ];
     if let Some(own) = texts.similarity {
-        extra.push(("own_softmax", column(&|c| sigmoid(own.scale * (c[1] - c[0])))));
+        extra.push((
+            "own_softmax",
+            column(&|c| sigmoid(own.scale * (c[1] - c[0]))),
+        ));
         if own.sigmoid {
             let alone = |cosine: f64| sigmoid(own.scale * cosine + own.bias);
             extra.push(("sigmoid_negative", column(&|c| alone(c[0]))));
@@ -157,7 +160,13 @@ mod tests {
         };
         let found = run(&[3e38, -3e38, -3e38, 3e38, 1e-38, 0.0], Some(own));
         assert!(found.test.iter().all(|s| (0.0..=1.0).contains(&s.score)));
-        assert!(found.extra.iter().flat_map(|(_, v)| v).all(|v| v.is_finite()));
+        assert!(
+            found
+                .extra
+                .iter()
+                .flat_map(|(_, v)| v)
+                .all(|v| v.is_finite())
+        );
         let labels: Vec<bool> = found.test.iter().map(|s| s.predicted).collect();
         assert_eq!(labels, [true, false, true]);
     }

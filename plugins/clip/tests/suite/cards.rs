@@ -71,7 +71,10 @@ fn every_card_is_registered_complete_and_named_as_the_benchmark_does() {
         let descriptor = card.descriptor();
         assert_eq!(
             (descriptor.family, descriptor.interfaces.as_slice()),
-            (Family::Vlm, [InterfaceName::ImageEncoder, InterfaceName::DualEncoder].as_slice())
+            (
+                Family::Vlm,
+                [InterfaceName::ImageEncoder, InterfaceName::DualEncoder].as_slice()
+            )
         );
         assert!(
             !descriptor.papers.is_empty()

@@ -84,7 +84,11 @@ fn texts_ids_and_logits_of_every_family() {
         }
         assert_eq!(pairwise, family.contains("siglip"), "{family}");
         if pairwise {
-            assert_close(family, &sigmoid(&logits).values, &expected.values("sigmoid"));
+            assert_close(
+                family,
+                &sigmoid(&logits).values,
+                &expected.values("sigmoid"),
+            );
         } else {
             assert_eq!(bias, 0.0, "{family}");
         }
@@ -160,7 +164,7 @@ fn a_checkpoint_without_its_text_side_is_an_error_that_names_what_is_missing() {
     std::fs::write(target.path().join("model.safetensors"), kept).unwrap();
     let error = open(Some(target.path()), "checkpoint", &[]).unwrap_err();
     assert!(
-        error.to_string().contains("missing") && error.to_string().contains("`logit_scale`"),
+        error.to_string().contains("missing") && error.to_string().contains("`text_model."),
         "{error}"
     );
     assert!(error.hint().unwrap().contains("text=none"), "{error:?}");
@@ -188,8 +192,7 @@ fn without(file: &[u8], starts: &[&str]) -> Vec<u8> {
         if name == "__metadata__" || starts.iter().any(|start| name.starts_with(start)) {
             continue;
         }
-        let [from, to]: [usize; 2] =
-            serde_json::from_value(entry["data_offsets"].clone()).unwrap();
+        let [from, to]: [usize; 2] = serde_json::from_value(entry["data_offsets"].clone()).unwrap();
         let at = bytes.len();
         bytes.extend_from_slice(&data[from..to]);
         entry["data_offsets"] = serde_json::json!([at, bytes.len()]);
@@ -207,7 +210,12 @@ fn random_weights_read_texts_too() {
         assert!(encoder.opened().similarity.is_some());
         let two = ["a healthy retina", "a retina with glaucoma"].map(str::to_owned);
         let found = texts(&mut encoder, &two).unwrap();
-        assert_eq!((found.rows.rows(), found.rows.dim()), (2, 32), "{}", card.id);
+        assert_eq!(
+            (found.rows.rows(), found.rows.dim()),
+            (2, 32),
+            "{}",
+            card.id
+        );
         let (a, b) = found.rows.values().split_at(32);
         assert!(a.iter().chain(b).all(|v| v.is_finite()));
         assert_ne!(a, b, "{}", card.id);

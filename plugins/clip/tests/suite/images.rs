@@ -1,8 +1,8 @@
 //! Image vectors and pixels equal the reference's.
 
 use crate::support::*;
-use clip::tower::image::ImageTower;
 use clip::open;
+use clip::tower::image::ImageTower;
 use focus_images::{Geometry as G, Limits, PixelType, PrepareSpec, ResizeFilter as F};
 use focus_nn::pixels::Normalisation;
 use focus_nn::{DType, Device, Tensor};
@@ -171,7 +171,11 @@ fn prepared(family: &str, images: usize) -> (Type, Vec<u8>, [usize; 2]) {
     let card = open::preprocessing(&any_card(), &config(family), &folder(family)).unwrap();
     assert_eq!(
         (card.mode, card.geometry, card.filter),
-        (PixelMode::Float, Geometry::FitCorner, ResizeFilter::Bilinear)
+        (
+            PixelMode::Float,
+            Geometry::FitCorner,
+            ResizeFilter::Bilinear
+        )
     );
     let spec = PrepareSpec::new(card.width, card.height, G::FitCorner, F::Bilinear)
         .with_pixels(PixelType::F32);
