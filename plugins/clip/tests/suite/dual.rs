@@ -164,7 +164,7 @@ fn a_checkpoint_without_its_text_side_is_an_error_that_names_what_is_missing() {
     std::fs::write(target.path().join("model.safetensors"), kept).unwrap();
     let error = open(Some(target.path()), "checkpoint", &[]).unwrap_err();
     assert!(
-        error.to_string().contains("missing") && error.to_string().contains("`logit_scale`"),
+        error.to_string().contains("missing") && error.to_string().contains("`text_model."),
         "{error}"
     );
     assert!(error.hint().unwrap().contains("text=none"), "{error:?}");
