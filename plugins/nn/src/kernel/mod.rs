@@ -6,6 +6,7 @@
     reason = "vector instructions reach only what is inlined"
 )]
 
+pub(crate) mod attention;
 pub(crate) mod form;
 mod maths;
 pub(crate) mod op;

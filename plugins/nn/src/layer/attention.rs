@@ -2,7 +2,7 @@
 
 use super::Linear;
 use super::linear::product;
-use crate::kernel::op;
+use crate::kernel::{self, op};
 use crate::position::Rotary;
 use candle_core::{DType, Result, Tensor};
 
@@ -136,9 +136,19 @@ pub fn attend(
     if [query, key, value].iter().any(|t| !op::fused(t)) || mask.is_some_and(Tensor::track_op) {
         return plain(query, key, value, mask, scale);
     }
-    let mask = mask
-        .map(|mask| mask.broadcast_as((batch, heads, tokens, others)))
-        .transpose()?;
+    let Some(mask) = mask else {
+        let gapless = |t: &Tensor| {
+            if t.stride()[3] == 1 {
+                Ok(t.clone())
+            } else {
+                t.contiguous()
+            }
+        };
+        let (query, key, value) = (gapless(query)?, gapless(key)?, gapless(value)?);
+        let scale = scale as f32;
+        return query.apply_op3_no_bwd(&key, &value, &kernel::attention::Attention { scale });
+    };
+    let mask = mask.broadcast_as((batch, heads, tokens, others))?;
     // Image by image and block by block: scores stay in cache, and views need no copy, since strides need not agree across images.
     let block = (BLOCK / (4 * heads * others)).clamp(32, 512);
     let mut images = Vec::with_capacity(batch);
@@ -149,13 +159,9 @@ pub fn attend(
         for from in (0..tokens).step_by(block) {
             let count = block.min(tokens - from);
             let mut scores = query.narrow(2, from, count)?.matmul(&key)?;
-            let mut rest = scale as f32;
-            if let Some(mask) = &mask {
-                let mask = mask.narrow(0, image, 1)?.narrow(2, from, count)?;
-                scores = ((scores * scale)? + mask)?;
-                rest = 1.0;
-            }
-            scores.inplace_op1(&op::Softmax { scale: rest })?;
+            let mask = mask.narrow(0, image, 1)?.narrow(2, from, count)?;
+            scores = ((scores * scale)? + mask)?;
+            scores.inplace_op1(&op::Softmax { scale: 1.0 })?;
             parts.push(scores.matmul(&value)?.transpose(1, 2)?.contiguous()?);
         }
         images.push(join(&parts, 1)?);

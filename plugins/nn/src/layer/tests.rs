@@ -127,6 +127,32 @@ fn residual_in_both_forms() {
 }
 
 #[test]
+fn a_query_does_not_depend_on_its_neighbours_nor_widths_on_vectors() {
+    // Sides that fill no vector, and blocks that end in groups of one, two and three.
+    for (queries, others, heads, dim) in [
+        (1, 2, 1, 3),
+        (66, 17, 2, 20),
+        (7, 50, 3, 72),
+        (131, 65, 1, 64),
+    ] {
+        let q = drawn(&[2, heads, queries, dim], "q");
+        let (k, v) = (
+            drawn(&[2, heads, others, dim], "k"),
+            drawn(&[2, heads, others, dim], "v"),
+        );
+        let all = attend(&q, &k, &v, None).unwrap();
+        close(&all, &tracked(&q, |q| attend(q, &k, &v, None)), 2e-5);
+        for at in [0, queries / 2, queries - 1] {
+            let one = attend(&q.narrow(2, at, 1).unwrap(), &k, &v, None).unwrap();
+            assert_eq!(values(&one), values(&all.narrow(1, at, 1).unwrap()));
+        }
+        let image = |t: &Tensor| t.narrow(0, 1, 1).unwrap();
+        let alone = attend(&image(&q), &image(&k), &image(&v), None).unwrap();
+        assert_eq!(values(&alone), values(&image(&all)));
+    }
+}
+
+#[test]
 fn attention_in_both_forms_and_any_strides() {
     // 700 tokens: more than one block.
     for (batch, tokens) in [(3, 40), (1, 700)] {
