@@ -2,6 +2,7 @@
 
 mod host;
 mod in_process;
+mod interfaces;
 mod loading;
 mod misdeed;
 mod protocol;

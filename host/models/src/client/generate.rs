@@ -7,6 +7,9 @@ use crate::{Ask, AskedGroup, Generator, GroupAnswer, ModelError, SinkError};
 use focus_plugin_abi::v1::message::{AttachReply, AttachRequest, OpenedModel};
 use focus_wire::{Area, FailureKind, Method, WireError};
 
+/// What became of a call.
+type Called = Result<Vec<GroupAnswer>, WireError>;
+
 /// The stream of one ask.
 struct Groups<'a>(&'a Ask);
 
@@ -41,12 +44,7 @@ impl stream::Kind for Groups<'_> {
         Ok(call)
     }
 
-    fn fetch(
-        &self,
-        client: &mut WorkerClient,
-        call: u64,
-        batch: &[AskedGroup],
-    ) -> Result<Vec<GroupAnswer>, WireError> {
+    fn fetch(&self, client: &mut WorkerClient, call: u64, batch: &[AskedGroup]) -> Called {
         let timeout = client.setup.timeouts.batch;
         client
             .fetch(call, Method::Generate, timeout, |reply| {
@@ -64,18 +62,13 @@ impl stream::Kind for Groups<'_> {
         &self,
         client: &mut WorkerClient,
         batch: &[AskedGroup],
-        outcome: Result<Vec<GroupAnswer>, WireError>,
+        outcome: Called,
     ) -> Result<Vec<GroupAnswer>, ModelError> {
-        // No group is to blame for an interface that is not there.
-        if let Err(error) = &outcome
-            && error.kind == FailureKind::Unsupported
-        {
-            return Err(client.setup.plugin_error(error.clone()));
-        }
         let mut calls = Calls {
             groups: self,
             client,
         };
+        let outcome = calls.blame(outcome)?;
         settle_groups(&mut calls, batch, outcome)
     }
 }
@@ -86,14 +79,24 @@ struct Calls<'a> {
     client: &'a mut WorkerClient,
 }
 
+impl Calls<'_> {
+    /// No group is to blame for what the model does not offer, or no longer does.
+    fn blame(&self, outcome: Called) -> Result<Called, ModelError> {
+        match outcome {
+            Err(error) if error.kind == FailureKind::Unsupported => {
+                Err(self.client.setup.plugin_error(error))
+            }
+            other => Ok(other),
+        }
+    }
+}
+
 impl GroupCaller for Calls<'_> {
-    fn ask(
-        &mut self,
-        groups: &[AskedGroup],
-    ) -> Result<Result<Vec<GroupAnswer>, WireError>, ModelError> {
+    fn ask(&mut self, groups: &[AskedGroup]) -> Result<Called, ModelError> {
         use stream::Kind as _;
         let call = self.groups.submit(self.client, 0, groups)?;
-        Ok(self.groups.fetch(self.client, call, groups))
+        let outcome = self.groups.fetch(self.client, call, groups);
+        self.blame(outcome)
     }
 }
 

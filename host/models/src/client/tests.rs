@@ -491,6 +491,25 @@ fn slots_grow_between_calls_and_in_the_next_life_too() {
     );
 }
 
+#[test]
+fn a_service_that_goes_away_while_groups_are_told_apart_blames_none() {
+    let peer = Peer::generator(4, |groups, _, _| {
+        Deed::Typed(if groups.len() > 1 {
+            FailureKind::Internal
+        } else {
+            FailureKind::Unsupported
+        })
+    });
+    let mut client = WorkerClient::open_with(Box::new(peer), &options()).expect("opens");
+    let batch = vec![group(1, 10), group(2, 10), group(3, 10)];
+    let error = client
+        .generate_all(&Ask::default(), &mut [batch].into_iter(), &mut |answers| {
+            panic!("{answers:?}")
+        })
+        .expect_err("gone");
+    assert_eq!(error.to_string(), "Plugin `libpeer.so`: says no");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

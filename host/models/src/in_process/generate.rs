@@ -25,10 +25,15 @@ impl GroupCaller for Calls<'_> {
         let header = laid.header(&self.model.opened.model, self.ask)?;
         let mut pixels = vec![0; laid.bytes() as usize];
         laid.lay(&mut pixels);
-        Ok(self
+        let outcome = self
             .model
             .call(Method::Generate, header, pixels)
-            .and_then(|reply| group_answers(self.ask, groups, &reply)))
+            .and_then(|reply| group_answers(self.ask, groups, &reply));
+        match outcome {
+            // No group is to blame for what the model does not offer, or no longer does.
+            Err(error) if error.kind == FailureKind::Unsupported => Err(self.model.error(error)),
+            other => Ok(other),
+        }
     }
 }
 
@@ -56,11 +61,6 @@ impl Generator for InProcessEncoder {
                 Vec::new()
             } else {
                 let outcome = calls.ask(&batch)?;
-                if let Err(error) = &outcome
-                    && error.kind == FailureKind::Unsupported
-                {
-                    return Err(calls.model.error(error.clone()));
-                }
                 settle_groups(&mut calls, &batch, outcome)?
             };
             sink(answers).map_err(ModelError::Sink)?;
