@@ -76,6 +76,7 @@ impl LlavaNext {
                 let parts = open::parts(folder, settings.track).map_err(|e| crossed(&e))?;
                 let network = open::checkpoint(folder).and_then(|checkpoint| {
                     host.info(format!("{} tensors found", checkpoint.len()));
+                    state.weights_digest = Some(open::digest(&checkpoint));
                     focus_nn::weights::load(checkpoint, &device, dtype, &[], |w| {
                         Network::load(&parts.config, w)
                     })

@@ -5,6 +5,7 @@ use crate::preprocess::Processor;
 use crate::settings::Track;
 use focus_nn::chat::{Chat, ChatError};
 use focus_nn::{Checkpoint, Layout, LoadError};
+use rayon::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
@@ -127,6 +128,26 @@ pub fn checkpoint(folder: &Path) -> Result<Checkpoint, LoadError> {
         checkpoint.remove(&name);
     }
     Ok(checkpoint)
+}
+
+/// Digest of the tensors themselves, `blake3:hex`: an index of shards says nothing of what is in them.
+pub fn digest(checkpoint: &Checkpoint) -> String {
+    let names: Vec<&str> = checkpoint.names().collect();
+    let parts: Vec<blake3::Hash> = names
+        .par_iter()
+        .map(|name| {
+            let tensor = checkpoint.get(name).expect("named by the checkpoint");
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(format!("{name} {:?} {:?}", tensor.kind(), tensor.shape()).as_bytes());
+            hasher.update(&tensor.bytes());
+            hasher.finalize()
+        })
+        .collect();
+    let mut all = blake3::Hasher::new();
+    for part in parts {
+        all.update(part.as_bytes());
+    }
+    format!("blake3:{}", all.finalize().to_hex())
 }
 
 /// The processor's file in either spelling, held against the architecture: image tokens are counted by one and made by the other.

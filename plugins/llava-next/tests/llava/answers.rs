@@ -1,7 +1,7 @@
 //! The plugin as the host calls it: pictures and prompts in, answers and scores out.
 
 use crate::common::{
-    Expected, QUESTION, Spelling, WORDS, folder, opened, options, request, run, toy, worst,
+    Expected, QUESTION, Spelling, WORDS, edit, folder, opened, options, request, run, toy, worst,
 };
 use focus_nn::generate::{Family, log_softmax};
 use focus_plugin_sdk::{Finish, GenerateReply, Host, Model, Picture, PixelMode};
@@ -209,6 +209,19 @@ fn what_was_opened_says_how_it_runs() {
     assert!(
         fact("chat_template").starts_with("blake3:") && fact("tokenizer").starts_with("blake3:")
     );
+}
+
+#[test]
+fn a_digest_tells_weights_apart() {
+    let digest = |folder: &tempfile::TempDir| {
+        let opened = opened(folder.path(), "f32").opened();
+        opened.weights_digest.unwrap()
+    };
+    let (one, other) = (folder(Spelling::Four), folder(Spelling::Four));
+    assert_eq!(digest(&one), digest(&other));
+    let path = other.path().join("model.safetensors");
+    edit(&path, &path, |tensors| tensors[0].2[0] ^= 1);
+    assert_ne!(digest(&one), digest(&other));
 }
 
 #[test]
