@@ -257,6 +257,45 @@ fn templates_have_the_environment_of_transformers() {
 }
 
 #[test]
+fn what_published_templates_are_written_with() {
+    let each = "{% for m in messages %}{% for c in m.content %}";
+    let end = "{% endfor %}{% endfor %}";
+    for (template, wanted) in [
+        (
+            "{{ messages[::-1][0]['role'] }}{{ messages[1:] | length }}",
+            "user0",
+        ),
+        (
+            "{%- if messages[0].role == 'system' %}s{%- elif not tools %}n{%- endif %}",
+            "n",
+        ),
+        ("{{ 'a</t>\\nb'.split('</t>')[-1].lstrip('\\n') }}", "b"),
+        (
+            "{% if x is defined and x is not none %}d{% else %}u{% endif %}",
+            "u",
+        ),
+        (
+            "{{ 'model' if messages[0]['role'] == 'assistant' else messages[0]['role'] }}",
+            "user",
+        ),
+        (
+            "{% set n = namespace(i=0) %}{% for m in messages %}{% if loop.last %}{% set n.i = loop.index0 + 5 %}{% endif %}{% endfor %}{{ n.i % 2 }}",
+            "1",
+        ),
+        (
+            "{% macro m(x) -%}[{{ x }}]{%- endmacro %}{{ m('a') ~ 'b' }}",
+            "[a]b",
+        ),
+    ] {
+        assert_eq!(render(template).unwrap(), wanted, "{template}");
+    }
+    let parts = format!(
+        "{each}{{% if 'image' in c or c.type == 'image' %}}I{{% elif 'text' in c %}}{{{{ c.text }}}}{{% endif %}}{end}"
+    );
+    assert_eq!(render(&parts).unwrap(), "Iyes");
+}
+
+#[test]
 fn errors_name_file_and_line() {
     let message = |template: &str| render(template).unwrap_err().to_string();
     let raised = message("a\nb{{ raise_exception('Roles must alternate') }}");
