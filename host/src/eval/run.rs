@@ -57,7 +57,7 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<Vec<RunOutcom
     let tasks = choice::choose_tasks(&config.tasks, &dataset)?;
     progress.begin("Opening model", 0);
     let chosen = model::choose(config)?;
-    permission::check_upload(&chosen.network, &dataset, &config.worker.allow_upload)?;
+    permission::check_upload(&chosen.reach, &dataset, &config.worker.allow_upload)?;
     let config = &with_weights(config, &chosen)?;
     let methods = choice::choose_methods(&config.methods, &chosen)?;
     if methods.iter().any(|m| matches!(m.how, How::Generations)) {
