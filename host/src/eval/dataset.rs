@@ -240,3 +240,56 @@ fn without_nulls(value: serde_json::Value) -> serde_json::Value {
         other => other,
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    //! Datasets without a mapper, for tests of what is built on them.
+
+    use super::*;
+    use focus_datasets::Access;
+
+    /// A dataset of these records, drawn and open.
+    pub(crate) fn drawn(records: Records, files: Vec<PathBuf>) -> Dataset {
+        Dataset {
+            tasks: records.tasks.iter().cloned().collect(),
+            records,
+            files,
+            identity: DatasetIdentity {
+                id: "drawn".into(),
+                mapper_digest: None,
+                tables: BTreeMap::new(),
+            },
+            facts: DatasetFacts {
+                id: "drawn".into(),
+                title: "Drawn".into(),
+                licence: "none".into(),
+                citation: "none".into(),
+                mapper_version: "0".into(),
+                mapper_digest: "blake3:0".into(),
+                rows: 0,
+                dropped: BTreeMap::new(),
+                missing_images: 0,
+                unusable_parts: 0,
+                unlisted_images: 0,
+            },
+            options: Vec::new(),
+            synthetic: true,
+            access: Access::Open,
+            route: String::new(),
+            split: None,
+            published: None,
+        }
+    }
+
+    /// One without records, had in this way.
+    pub(crate) fn of_access(access: Access) -> Dataset {
+        let records = Records {
+            tasks: BTreeSet::new(),
+            rows: Vec::new(),
+        };
+        Dataset {
+            access,
+            ..drawn(records, Vec::new())
+        }
+    }
+}

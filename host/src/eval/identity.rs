@@ -114,7 +114,7 @@ pub fn manifest(
         .iter()
         .map(|host| format!("network:{host}"))
         .collect();
-    if permission::needs_upload(&chosen.network, dataset) {
+    if permission::needs_upload(&chosen.reach, dataset) {
         permissions.push(format!("upload:{}", dataset.facts.id));
     }
     if !config.worker.sandbox {

@@ -20,6 +20,8 @@ pub struct Chosen {
     pub model: ModelDescriptor,
     /// Network hosts granted by both the sidecar and the user.
     pub network: Vec<String>,
+    /// Network hosts that the plugin can in fact reach: without a sandbox, all that it wants.
+    pub reach: Vec<String>,
     worker: WorkerOptions,
 }
 
@@ -126,6 +128,11 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
         ))));
     }
     Ok(Chosen {
+        reach: if config.worker.sandbox && !config.worker.in_process {
+            worker.network.clone()
+        } else {
+            sidecar.permissions.network.clone()
+        },
         network: worker.network.clone(),
         worker,
         plugin,
@@ -269,6 +276,7 @@ impl Chosen {
             },
             model,
             network: Vec::new(),
+            reach: Vec::new(),
             worker: WorkerOptions::new(Path::new("libfake.so"), digest.to_owned()),
         }
     }

@@ -55,10 +55,9 @@ pub fn run(config: &EvalConfig, progress: &dyn Progress) -> Result<Vec<RunOutcom
     let dataset = dataset::open(config)?;
     progress.end(&mapped_line(&dataset));
     let tasks = choice::choose_tasks(&config.tasks, &dataset)?;
-    progress.begin("Describing model", 0);
+    progress.begin("Opening model", 0);
     let chosen = model::choose(config)?;
-    progress.end(&chosen.model.id);
-    permission::check_upload(&chosen.network, &dataset, &config.worker.allow_upload)?;
+    permission::check_upload(&chosen.reach, &dataset, &config.worker.allow_upload)?;
     let config = &with_weights(config, &chosen)?;
     let methods = choice::choose_methods(&config.methods, &chosen)?;
     if methods.iter().any(|m| matches!(m.how, How::Generations)) {
@@ -105,7 +104,6 @@ fn embed(
 ) -> Result<RunOutcome, EvalError> {
     let device = focus_probe::parse_device(&config.device)?;
     let wanted = choice::choose_samples(dataset, tasks, methods, config.limit)?;
-    progress.begin("Opening model", 0);
     let mut encoder = chosen.open(config)?;
     let methods = choice::allowed(&config.methods, methods.to_vec(), &encoder)?;
     progress.end(&format!(

@@ -55,7 +55,6 @@ pub fn evaluate<'g>(
 ) -> Result<Vec<RunOutcome>, EvalError> {
     let prepared = job.prepare()?;
     let weights = weights_of(job.config, job.chosen)?;
-    job.progress.begin("Opening model", 0);
     let mut generator = open()?;
     let opened = generator.opened().clone();
     job.progress.end(&format!(

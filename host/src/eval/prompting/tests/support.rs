@@ -1,16 +1,17 @@
 //! A drawn dataset on disk, a configuration for it, and a generator that remembers what it was asked.
 
 use crate::config::{EvalConfig, Folders, PromptingConfig, SplitChoice, WorkerConfig};
+use crate::eval::EvalError;
 use crate::eval::dataset::Dataset;
+use crate::eval::dataset::tests::drawn;
 use crate::eval::model::Chosen;
 use crate::eval::prompting::{Job, METHOD, evaluate};
 use crate::eval::run::RunOutcome;
-use crate::eval::{DatasetFacts, EvalError};
 use crate::progress::Silent;
 use focus_models::fake::FakeGenerator;
 use focus_models::{Ask, AskedGroup, Generator, GroupAnswer, ModelError, SinkError};
 use focus_plugin_abi::v1::message::{AttachReply, AttachRequest, OpenedModel};
-use focus_store::{DatasetIdentity, Record, Records};
+use focus_store::{Record, Records};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ impl Place {
         }
         Self {
             cache: dir.path().join("cache"),
-            dataset: dataset(records, files),
+            dataset: drawn(records, files),
             dir,
             plugin_digest: "sha256:fake".into(),
         }
@@ -196,38 +197,6 @@ impl Place {
             generator.spoken.0.borrow_mut().opened += 1;
             Ok(Box::new(generator.clone()) as Box<dyn Generator>)
         })
-    }
-}
-
-fn dataset(records: Records, files: Vec<PathBuf>) -> Dataset {
-    Dataset {
-        tasks: records.tasks.iter().cloned().collect(),
-        records,
-        files,
-        identity: DatasetIdentity {
-            id: "drawn".into(),
-            mapper_digest: None,
-            tables: BTreeMap::new(),
-        },
-        facts: DatasetFacts {
-            id: "drawn".into(),
-            title: "Drawn".into(),
-            licence: "none".into(),
-            citation: "none".into(),
-            mapper_version: "0".into(),
-            mapper_digest: "blake3:0".into(),
-            rows: 0,
-            dropped: BTreeMap::new(),
-            missing_images: 0,
-            unusable_parts: 0,
-            unlisted_images: 0,
-        },
-        options: Vec::new(),
-        synthetic: true,
-        access: focus_datasets::Access::Open,
-        route: String::new(),
-        split: None,
-        published: None,
     }
 }
 
