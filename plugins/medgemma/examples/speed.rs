@@ -4,8 +4,8 @@
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
 use focus_nn::lm::Features;
-use focus_nn::lm::{Decoder, DecoderConfig, LayerKind, NormStyle, Prompt, Rope, Sequence};
 use focus_nn::lm::{Cache, ImageSpan, common_prefix};
+use focus_nn::lm::{Decoder, DecoderConfig, LayerKind, NormStyle, Prompt, Rope, Sequence};
 use focus_nn::vision::VisionConfig;
 use focus_nn::{Activation, DType, Device, Tensor, weights};
 use medgemma::config::Config;
@@ -71,7 +71,11 @@ fn prompt(number: u32) -> Prompt {
 
 fn prefill(decoder: &Decoder, prompts: &[Prompt], picture: &Features) -> (Vec<Cache>, f64) {
     let start = Instant::now();
-    let prefix = if prompts.len() > 1 { common_prefix(prompts) } else { 0 };
+    let prefix = if prompts.len() > 1 {
+        common_prefix(prompts)
+    } else {
+        0
+    };
     let mut trunk = decoder.cache(prefix.max(1)).expect("memory");
     if prefix > 0 {
         let shared = Sequence::of_prompt(&prompts[0], 0..prefix, &[picture], Some(&mut trunk));
@@ -125,7 +129,10 @@ fn main() {
         let vision = start.elapsed().as_secs_f64();
         let (mut one, alone) = prefill(decoder, &prompts[..1], &picture);
         let (mut three, together) = prefill(decoder, &prompts, &picture);
-        let (one_decode, three_decode) = (decode(decoder, &mut one, place), decode(decoder, &mut three, place));
+        let (one_decode, three_decode) = (
+            decode(decoder, &mut one, place),
+            decode(decoder, &mut three, place),
+        );
         let single = vision + alone;
         let group = vision + together;
         println!(

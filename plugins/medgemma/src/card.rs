@@ -13,8 +13,7 @@ const GEMMA: &str = "Gemma Team. Gemma 3 technical report. 2025. arXiv:2503.1978
 const MEDGEMMA: &str =
     "Sellergren, Kazemzadeh, Jaroensri et al. MedGemma technical report. 2025. arXiv:2507.05201";
 const SIGLIP: &str = "Zhai, Mustafa, Kolesnikov, Beyer. Sigmoid loss for language image pre-training. ICCV 2023. arXiv:2303.15343";
-const SEEN: &str =
-    "its tower was trained on medical pictures, fundus photographs of a screening programme among them";
+const SEEN: &str = "its tower was trained on medical pictures, fundus photographs of a screening programme among them";
 
 /// A known model.
 #[derive(Debug, Clone, Copy)]
@@ -148,7 +147,10 @@ mod tests {
         assert_eq!(CARDS.len(), crate::REGISTERED);
         for card in all() {
             assert_eq!(by_id(card.id).map(|card| card.title), Some(card.title));
-            assert_eq!(card.descriptor().hub.is_some(), card.id.starts_with("google/"));
+            assert_eq!(
+                card.descriptor().hub.is_some(),
+                card.id.starts_with("google/")
+            );
         }
     }
 }

@@ -175,48 +175,14 @@ fn decoder(text: Text, tied: bool) -> Result<DecoderConfig, String> {
     if depth > 1 << 12 {
         return Err(format!("`num_hidden_layers`: {depth} are too many"));
     }
-    let layers = match &text.layer_types {
-        Some(types) => types
-            .iter()
-            .map(|name| match name.as_str() {
-                "full_attention" => Ok(LayerKind::Full),
-                "sliding_attention" => Ok(LayerKind::Sliding),
-                other => Err(format!("`layer_types`: `{other}` is not known")),
-            })
-            .collect::<Result<Vec<_>, _>>()?,
-        None => {
-            let pattern = text.sliding_window_pattern.unwrap_or(6).max(1);
-            let full = |layer: usize| (layer + 1).is_multiple_of(pattern);
-            let kind = |layer| {
-                if full(layer) {
-                    LayerKind::Full
-                } else {
-                    LayerKind::Sliding
-                }
-            };
-            (0..depth).map(kind).collect()
-        }
-    };
+    let layers = kinds(&text, depth)?;
     if layers.len() != depth {
         return Err(format!(
             "`layer_types`: expected {depth}, found {}",
             layers.len()
         ));
     }
-    let (rope, sliding_rope) = match &text.rope_parameters {
-        Some(parameters) => (
-            rope(&parameters.full_attention, 1e6)?,
-            rope(&parameters.sliding_attention, 1e4)?,
-        ),
-        None => {
-            let theta = text.rope_theta.unwrap_or(1e6);
-            let full = match &text.rope_scaling {
-                Some(scaling) => rope(scaling, theta)?,
-                None => Rope::plain(theta),
-            };
-            (full, Rope::plain(text.rope_local_base_freq.unwrap_or(1e4)))
-        }
-    };
+    let (rope, sliding_rope) = ropes(&text)?;
     let hidden = text.hidden_size.unwrap_or(2304);
     Ok(DecoderConfig {
         vocab: text.vocab_size.unwrap_or(262_208),
@@ -240,6 +206,44 @@ fn decoder(text: Text, tied: bool) -> Result<DecoderConfig, String> {
         tied,
         bidirectional_images: true,
     })
+}
+
+/// By name, or every so many a full one.
+fn kinds(text: &Text, depth: usize) -> Result<Vec<LayerKind>, String> {
+    if let Some(types) = &text.layer_types {
+        let kind = |name: &String| match name.as_str() {
+            "full_attention" => Ok(LayerKind::Full),
+            "sliding_attention" => Ok(LayerKind::Sliding),
+            other => Err(format!("`layer_types`: `{other}` is not known")),
+        };
+        return types.iter().map(kind).collect();
+    }
+    let pattern = text.sliding_window_pattern.unwrap_or(6).max(1);
+    let kind = |layer: usize| {
+        if (layer + 1).is_multiple_of(pattern) {
+            LayerKind::Full
+        } else {
+            LayerKind::Sliding
+        }
+    };
+    Ok((0..depth).map(kind).collect())
+}
+
+/// Of full and of sliding layers.
+fn ropes(text: &Text) -> Result<(Rope, Rope), String> {
+    if let Some(parameters) = &text.rope_parameters {
+        return Ok((
+            rope(&parameters.full_attention, 1e6)?,
+            rope(&parameters.sliding_attention, 1e4)?,
+        ));
+    }
+    let theta = text.rope_theta.unwrap_or(1e6);
+    let full = match &text.rope_scaling {
+        Some(scaling) => rope(scaling, theta)?,
+        None => Rope::plain(theta),
+    };
+    let sliding = Rope::plain(text.rope_local_base_freq.unwrap_or(1e4));
+    Ok((full, sliding))
 }
 
 fn rope(stored: &Scaling, theta: f64) -> Result<Rope, String> {
@@ -286,10 +290,21 @@ mod tests {
     fn what_hub_files_leave_out_is_their_class_s() {
         let config = Config::parse(&medgemma_4b().to_string()).unwrap();
         let text = &config.decoder;
-        assert_eq!((text.vocab, text.heads, text.kv_heads, text.head_dim), (262_208, 8, 4, 256));
-        assert_eq!((text.scale, text.rope.factor, text.rope.theta), (1.0 / 16.0, 8.0, 1e6));
-        assert_eq!((text.sliding_rope.factor, text.sliding_rope.theta), (1.0, 1e4));
-        let full: Vec<usize> = (0..34).filter(|&l| text.layers[l] == LayerKind::Full).collect();
+        assert_eq!(
+            (text.vocab, text.heads, text.kv_heads, text.head_dim),
+            (262_208, 8, 4, 256)
+        );
+        assert_eq!(
+            (text.scale, text.rope.factor, text.rope.theta),
+            (1.0 / 16.0, 8.0, 1e6)
+        );
+        assert_eq!(
+            (text.sliding_rope.factor, text.sliding_rope.theta),
+            (1.0, 1e4)
+        );
+        let full: Vec<usize> = (0..34)
+            .filter(|&l| text.layers[l] == LayerKind::Full)
+            .collect();
         assert_eq!(full, [5, 11, 17, 23, 29]);
         assert!(text.tied && text.bidirectional_images);
         assert_eq!(config.pooling(), (16, 4));
@@ -302,9 +317,17 @@ mod tests {
             ("/model_type", json!("gemma2"), "found `gemma2`"),
             ("/mm_tokens_per_image", json!(250), "do not pool"),
             ("/mm_tokens_per_image", json!(0), "do not pool"),
-            ("/text_config/rope_scaling/rope_type", json!("yarn"), "`yarn`"),
+            (
+                "/text_config/rope_scaling/rope_type",
+                json!("yarn"),
+                "`yarn`",
+            ),
             ("/text_config/hidden_size", json!(0), "`hidden_size` is 0"),
-            ("/text_config/num_hidden_layers", json!(99_999_999), "too many"),
+            (
+                "/text_config/num_hidden_layers",
+                json!(99_999_999),
+                "too many",
+            ),
             ("/text_config/sliding_window", json!(0), "`sliding_window`"),
             ("/vision_config/patch_size", json!(0), "patch_size"),
         ] {
@@ -316,7 +339,11 @@ mod tests {
         for (field, value, said) in [
             ("num_key_value_heads", json!(3), "multiple"),
             ("final_logit_softcapping", json!(30.0), "expected none"),
-            ("layer_types", json!(["full_attention"]), "expected 34, found 1"),
+            (
+                "layer_types",
+                json!(["full_attention"]),
+                "expected 34, found 1",
+            ),
             ("hidden_activation", json!("swoosh"), "`swoosh`"),
             ("use_bidirectional_attention", json!(true), "encoder"),
         ] {

@@ -73,7 +73,9 @@ pub fn folder(folder: &Path, device: &Device, dtype: DType) -> Result<Opened, Op
     let (preprocessing, notes) = read_processor(folder, &config)?;
     let talk = Talk::new(Chat::open(folder)?, &config)?;
     let checkpoint = Checkpoint::open_folder(folder, &[], &Layout::default())?;
-    let network = weights::load(checkpoint, device, dtype, &[], |at| Network::load(&config, at))?;
+    let network = weights::load(checkpoint, device, dtype, &[], |at| {
+        Network::load(&config, at)
+    })?;
     Ok(Opened {
         config,
         network,

@@ -167,11 +167,7 @@ impl Model for MedGemma {
 }
 
 impl Generator for MedGemma {
-    fn generate(
-        &mut self,
-        batch: &GenerateBatch<'_>,
-        host: &Host,
-    ) -> Result<GenerateReply, Error> {
+    fn generate(&mut self, batch: &GenerateBatch<'_>, host: &Host) -> Result<GenerateReply, Error> {
         let speaker = &mut self.speaker;
         self.threads
             .install(|| generate::serve(speaker, batch, host))

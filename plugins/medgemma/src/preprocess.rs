@@ -55,7 +55,9 @@ pub fn parse(text: &str, side: u32) -> Result<(PreprocessingCard, bool), String>
     if (factor * 255.0 - 1.0).abs() > 1e-6 {
         return Err(format!("expected `rescale_factor` 1/255, found {factor}"));
     }
-    let (width, height) = file.size.map_or((side, side), |size| (size.width, size.height));
+    let (width, height) = file
+        .size
+        .map_or((side, side), |size| (size.width, size.height));
     if (width, height) != (side, side) {
         return Err(format!(
             "expected pictures of {side} x {side}, found {width} x {height}"
@@ -68,7 +70,10 @@ pub fn parse(text: &str, side: u32) -> Result<(PreprocessingCard, bool), String>
         4 => ResizeFilter::Box,
         other => return Err(format!("`resample` {other} is not supported")),
     };
-    let (mean, std) = (file.image_mean.unwrap_or([0.5; 3]), file.image_std.unwrap_or([0.5; 3]));
+    let (mean, std) = (
+        file.image_mean.unwrap_or([0.5; 3]),
+        file.image_std.unwrap_or([0.5; 3]),
+    );
     if std.iter().any(|value| !(value.is_finite() && *value > 0.0)) {
         return Err(format!("`image_std` {std:?} does not divide"));
     }
@@ -87,8 +92,15 @@ mod tests {
 
     #[test]
     fn both_spellings_and_what_is_left_out() {
-        let (card, pan) = parse(r#"{"size": {"height": 56, "width": 56}, "resample": 3}"#, 56).unwrap();
-        assert_eq!((card.filter, card.mean, pan), (ResizeFilter::Bicubic, [0.5; 3], false));
+        let (card, pan) = parse(
+            r#"{"size": {"height": 56, "width": 56}, "resample": 3}"#,
+            56,
+        )
+        .unwrap();
+        assert_eq!(
+            (card.filter, card.mean, pan),
+            (ResizeFilter::Bicubic, [0.5; 3], false)
+        );
         let nested = r#"{"image_processor": {"do_pan_and_scan": true}, "image_seq_length": 4}"#;
         assert_eq!(parse(nested, 56).unwrap(), (square(56), true));
     }

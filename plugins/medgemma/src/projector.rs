@@ -21,7 +21,11 @@ impl Projector {
         let (side, kernel) = config.pooling();
         Ok(Self {
             norm: RmsNorm::load(&at.at("mm_soft_emb_norm"), from, config.vision.eps, 1.0)?,
-            weight: at.get("mm_input_projection_weight", &[from, to], Init::Normal(0.02))?,
+            weight: at.get(
+                "mm_input_projection_weight",
+                &[from, to],
+                Init::Normal(0.02),
+            )?,
             side,
             kernel,
         })

@@ -61,10 +61,10 @@ impl Settings {
                 .with_hint("Add `--set size=tiny`: a toy with a tokenizer of its own"));
             }
             (Some("tiny"), None) => {
-                return Err(Error::invalid_request(
-                    "Setting `size` goes with random weights only",
-                )
-                .with_hint("Add `--set weights=random:0`"));
+                return Err(
+                    Error::invalid_request("Setting `size` goes with random weights only")
+                        .with_hint("Add `--set weights=random:0`"),
+                );
             }
             (Some(other), _) => return Err(bad("size", "`tiny`", other)),
         }

@@ -59,7 +59,12 @@ impl Talk {
     /// two line ends, a beginning, as many rows as the projector gives, an end, and two line ends, and only then is the text cut into
     /// tokens: line ends join with those before and after.
     pub fn prompt(&self, pictures: usize, text: &str) -> Result<Prompt, ChatError> {
-        let Marks { begin, row, end, row_id } = &self.marks;
+        let Marks {
+            begin,
+            row,
+            end,
+            row_id,
+        } = &self.marks;
         let mut content = vec![Part::Image; pictures];
         content.push(Part::Text(text.to_owned()));
         let message = Message {
@@ -95,7 +100,11 @@ impl Talk {
     /// Runs of rows.
     fn spans(&self, tokens: &[u32]) -> Vec<ImageSpan> {
         let mut spans: Vec<ImageSpan> = Vec::new();
-        for (at, _) in tokens.iter().enumerate().filter(|(_, id)| **id == self.marks.row_id) {
+        for (at, _) in tokens
+            .iter()
+            .enumerate()
+            .filter(|(_, id)| **id == self.marks.row_id)
+        {
             match spans.last_mut() {
                 Some(span) if span.start + span.length == at => span.length += 1,
                 _ => spans.push(ImageSpan {

@@ -90,7 +90,10 @@ pub fn chat() -> Result<Chat, ChatError> {
     let named = json!({"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "boi_token": "<start_of_image>",
         "eoi_token": "<end_of_image>", "image_token": "<image_soft_token>"});
     let tokenizer = Tokenizer::parse(&tokenizer.to_string(), Some(&named.to_string()))?;
-    Ok(Chat::new(tokenizer, ChatTemplate::parse("toy template", TEMPLATE)?))
+    Ok(Chat::new(
+        tokenizer,
+        ChatTemplate::parse("toy template", TEMPLATE)?,
+    ))
 }
 
 /// Tokens by id, and the pairs that join to words.

@@ -30,7 +30,12 @@ fn unmerged_in_both_spellings_and_beside_the_base() {
     assert_eq!((attached.ranks, attached.scales), (vec![4], vec![2.0]));
     assert_eq!(attached.targets.len(), 54);
     assert_eq!(attached.base.as_deref(), Some("fixture/gemma3"));
-    assert!(attached.targets.iter().any(|name| name == "model.vision_tower.encoder.layers.1.mlp.fc2"));
+    assert!(
+        attached
+            .targets
+            .iter()
+            .any(|name| name == "model.vision_tower.encoder.layers.1.mlp.fc2")
+    );
     for name in ["old", "new"] {
         choose(&mut model.network, Some(name));
         for number in 0..3 {
@@ -117,18 +122,33 @@ fn one_renamed_key_is_named() {
     let folder = folder.path();
     let renamed = "base_model.model.model.language_model.layers.3.mlp.up_project.lora_A.weight";
     copy_adapter(folder, |name| {
-        name.replace("layers.3.mlp.up_proj.lora_A", "layers.3.mlp.up_project.lora_A")
+        name.replace(
+            "layers.3.mlp.up_proj.lora_A",
+            "layers.3.mlp.up_project.lora_A",
+        )
     });
     let said = said(folder);
-    assert!(said.contains(&format!("key `{renamed}` belongs to no module")), "{said}");
-    assert!(said.contains("`model.language_model.layers.3.mlp.up_proj`"), "{said}");
+    assert!(
+        said.contains(&format!("key `{renamed}` belongs to no module")),
+        "{said}"
+    );
+    assert!(
+        said.contains("`model.language_model.layers.3.mlp.up_proj`"),
+        "{said}"
+    );
 }
 
 #[test]
 fn keys_of_other_kinds_are_named() {
     for (from, to) in [
-        ("layers.0.mlp.up_proj.lora_B.weight", "layers.0.mlp.up_proj.lora_magnitude_vector"),
-        ("base_model.model.model.language_model.layers.0.mlp.up_proj.lora_B.weight", "layers.0.mlp.up_proj.lora_B.weight"),
+        (
+            "layers.0.mlp.up_proj.lora_B.weight",
+            "layers.0.mlp.up_proj.lora_magnitude_vector",
+        ),
+        (
+            "base_model.model.model.language_model.layers.0.mlp.up_proj.lora_B.weight",
+            "layers.0.mlp.up_proj.lora_B.weight",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         copy_adapter(folder.path(), |name| name.replace(from, to));
@@ -157,7 +177,10 @@ fn ranks_and_bases_that_do_not_fit() {
     bytes.extend([0; 8]);
     write(&path, &tensors);
     let text = said(folder);
-    assert!(text.contains("down_proj.lora_A`: expected [4, 64], found [4, 65]"), "{text}");
+    assert!(
+        text.contains("down_proj.lora_A`: expected [4, 64], found [4, 65]"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -170,14 +193,34 @@ fn settings_that_change_what_is_computed() {
         ("bias", "all".into(), "`bias` none, found `all`"),
         ("peft_type", "IA3".into(), "found `IA3`"),
         ("lora_bias", true.into(), "`lora_bias`"),
-        ("alora_invocation_tokens", serde_json::json!([1]), "`alora_invocation_tokens`"),
-        ("trainable_token_indices", serde_json::json!([1]), "`trainable_token_indices`"),
+        (
+            "alora_invocation_tokens",
+            serde_json::json!([1]),
+            "`alora_invocation_tokens`",
+        ),
+        (
+            "trainable_token_indices",
+            serde_json::json!([1]),
+            "`trainable_token_indices`",
+        ),
         ("something_new", 3.into(), "`something_new` is 3"),
-        ("target_modules", serde_json::json!(["q_proj", "qkv"]), "targets `qkv`"),
+        (
+            "target_modules",
+            serde_json::json!(["q_proj", "qkv"]),
+            "targets `qkv`",
+        ),
         ("target_modules", "(".into(), "no pattern"),
         ("target_modules", "nothing.*".into(), "targets `nothing.*`"),
-        ("target_modules", serde_json::json!(["q_proj"]), "is no target"),
-        ("modules_to_save", serde_json::json!(["lm_head"]), "no tensor for `lm_head`"),
+        (
+            "target_modules",
+            serde_json::json!(["q_proj"]),
+            "is no target",
+        ),
+        (
+            "modules_to_save",
+            serde_json::json!(["lm_head"]),
+            "no tensor for `lm_head`",
+        ),
         ("r", 0.into(), "rank is 0"),
     ] {
         configure(folder, |json| json[field] = value.clone());
@@ -201,7 +244,11 @@ fn patterns_and_words_for_targets() {
         (attached, logits(&model, 0))
     };
     let wanted = floats("0.lora_first_logits");
-    for word in ["all-linear", r".*\.(self_attn|mlp)\.\w+", r"(?:model\.)?(language_model|vision_tower)(?!.*lm_head).*\d\..*"] {
+    for word in [
+        "all-linear",
+        r".*\.(self_attn|mlp)\.\w+",
+        r"(?:model\.)?(language_model|vision_tower)(?!.*lm_head).*\d\..*",
+    ] {
         let (_, found) = try_with(&|json| json["target_modules"] = word.into());
         close(&found, &wanted, TIGHT);
     }

@@ -20,7 +20,9 @@ pub fn plugin() -> MedGemma {
     MedGemma::open(&options, &Host::detached()).unwrap()
 }
 
-const VARIANTS: [&str; 9] = ["yes", " yes", "\nyes", "Yes", " Yes", "no", " no", "No", " No"];
+const VARIANTS: [&str; 9] = [
+    "yes", " yes", "\nyes", "Yes", " Yes", "no", " no", "No", " No",
+];
 
 fn request(groups: &[(&[u32], &[&str])], tokens: u32) -> GenerateRequest {
     let size = ImageSize {
@@ -55,7 +57,14 @@ fn ask(model: &mut MedGemma, request: &GenerateRequest) -> GenerateReply {
 fn what_the_reference_generates_and_scores() {
     let mut model = plugin();
     let (facts, question) = (facts(), question());
-    let asked = request(&[(&[0], &[&question]), (&[1], &[&question]), (&[2], &[&question])], 8);
+    let asked = request(
+        &[
+            (&[0], &[&question]),
+            (&[1], &[&question]),
+            (&[2], &[&question]),
+        ],
+        8,
+    );
     let reply = ask(&mut model, &asked);
     for (number, group) in reply.groups.iter().enumerate() {
         let answer = &group.answers[0];
@@ -64,10 +73,16 @@ fn what_the_reference_generates_and_scores() {
         assert_eq!(answer.text, item["generated_text"].as_str().unwrap());
         assert_eq!((answer.finish, answer.new_length), (Finish::Length, 8));
         assert_eq!(answer.prompt_length, 38);
-        let ids: Vec<u32> = answer.prompt_tokens.iter().flat_map(|&(id, n)| vec![id; n as usize]).collect();
+        let ids: Vec<u32> = answer
+            .prompt_tokens
+            .iter()
+            .flat_map(|&(id, n)| vec![id; n as usize])
+            .collect();
         assert_eq!(ids, whole(&format!("{number}.input_ids")));
         let most = |words: std::ops::Range<usize>| {
-            let scores = answer.scores[words].iter().filter_map(|score| score.logprob);
+            let scores = answer.scores[words]
+                .iter()
+                .filter_map(|score| score.logprob);
             scores.fold(f64::NEG_INFINITY, f64::max).exp()
         };
         for (found, name) in [(most(0..5), "p_yes"), (most(5..9), "p_no")] {
@@ -76,7 +91,11 @@ fn what_the_reference_generates_and_scores() {
         }
         for (text, score) in VARIANTS.iter().zip(&answer.scores) {
             let id = facts["answer_ids"][*text].as_u64().map(|id| id as u32);
-            assert_eq!((score.token, score.logprob.is_some()), (id, id.is_some()), "{text:?}");
+            assert_eq!(
+                (score.token, score.logprob.is_some()),
+                (id, id.is_some()),
+                "{text:?}"
+            );
         }
         assert!(group.timings.prefill > 0.0 && group.timings.decode > 0.0);
     }
@@ -92,7 +111,10 @@ fn sharing_and_batching_change_nothing() {
         for (text, answer) in texts.iter().zip(&group.answers) {
             let alone = ask(&mut model, &request(&[(&[picture as u32], &[text])], 6));
             let alone = &alone.groups[0].answers[0];
-            assert_eq!((&alone.text, &alone.new_tokens), (&answer.text, &answer.new_tokens));
+            assert_eq!(
+                (&alone.text, &alone.new_tokens),
+                (&answer.text, &answer.new_tokens)
+            );
             assert_eq!(alone.prompt_tokens, answer.prompt_tokens);
             for (a, b) in alone.scores.iter().zip(&answer.scores) {
                 let (a, b) = (a.logprob.unwrap_or(0.0), b.logprob.unwrap_or(0.0));
@@ -104,7 +126,11 @@ fn sharing_and_batching_change_nothing() {
     let batch = floats("batch.first_logits");
     for (number, group) in together.groups.iter().enumerate() {
         let answer = &group.answers[number];
-        let ids: Vec<u32> = answer.scores.iter().filter_map(|score| score.token).collect();
+        let ids: Vec<u32> = answer
+            .scores
+            .iter()
+            .filter_map(|score| score.token)
+            .collect();
         let wanted = log_softmax(&batch[number * 480..][..480], &ids).unwrap();
         let found = answer.scores.iter().filter_map(|score| score.logprob);
         assert!(found.zip(wanted).all(|(a, b)| (a - b).abs() < 1e-4));
@@ -117,7 +143,10 @@ fn scores_alone_cost_no_tokens() {
     let question = question();
     let only = ask(&mut model, &request(&[(&[0], &[&question])], 0));
     let answer = &only.groups[0].answers[0];
-    assert_eq!((answer.text.as_str(), answer.new_length, answer.finish), ("", 0, Finish::Length));
+    assert_eq!(
+        (answer.text.as_str(), answer.new_length, answer.finish),
+        ("", 0, Finish::Length)
+    );
     let more = ask(&mut model, &request(&[(&[0], &[&question])], 3));
     assert_eq!(more.groups[0].answers[0].scores, answer.scores);
 }
@@ -137,7 +166,11 @@ fn answers_stop_at_a_word_or_at_an_end() {
     assert!(answer.text.contains("no retina"));
     // The same model with its second choice as an end.
     let folder = copy();
-    std::fs::write(folder.path().join("generation_config.json"), "{\"eos_token_id\": 337}").unwrap();
+    std::fs::write(
+        folder.path().join("generation_config.json"),
+        "{\"eos_token_id\": 337}",
+    )
+    .unwrap();
     let options = OpenOptions {
         model: "checkpoint".into(),
         device: "cpu".into(),
@@ -147,9 +180,15 @@ fn answers_stop_at_a_word_or_at_an_end() {
         settings: std::collections::BTreeMap::new(),
     };
     let mut model = MedGemma::open(&options, &Host::detached()).unwrap();
-    let reply = ask(&mut model, &request(&[(&[2], &[&question]), (&[0], &[&question])], 8));
+    let reply = ask(
+        &mut model,
+        &request(&[(&[2], &[&question]), (&[0], &[&question])], 8),
+    );
     let answer = &reply.groups[0].answers[0];
-    assert_eq!((answer.finish, answer.new_tokens.as_slice()), (Finish::End, &[181, 337][..]));
+    assert_eq!(
+        (answer.finish, answer.new_tokens.as_slice()),
+        (Finish::End, &[181, 337][..])
+    );
     // Its neighbour goes on to its own end.
     assert_eq!(reply.groups[1].answers[0].new_tokens, whole("0.generated"));
 }
@@ -158,12 +197,22 @@ fn answers_stop_at_a_word_or_at_an_end() {
 fn a_group_fails_alone() {
     let mut model = plugin();
     let question = question();
-    let mut asked = request(&[(&[0], &["<start_of_image>?"]), (&[1], &[&question]), (&[2], &[])], 2);
+    let mut asked = request(
+        &[
+            (&[0], &["<start_of_image>?"]),
+            (&[1], &[&question]),
+            (&[2], &[]),
+        ],
+        2,
+    );
     let reply = ask(&mut model, &asked);
     let error = reply.groups[0].error.as_ref().unwrap();
     assert_eq!(error.kind, ErrorKind::INVALID_REQUEST.0);
     assert!(reply.groups[0].answers.is_empty() && reply.groups[1].error.is_none());
-    assert_eq!(reply.groups[1].answers[0].new_tokens, whole("1.generated")[..2]);
+    assert_eq!(
+        reply.groups[1].answers[0].new_tokens,
+        whole("1.generated")[..2]
+    );
     assert!(reply.groups[2].answers.is_empty() && reply.groups[2].error.is_none());
     // A picture of another size.
     asked.images[0] = ImageSize {
@@ -172,7 +221,10 @@ fn a_group_fails_alone() {
     };
     asked.groups[0].prompts = vec!["yes?".into()];
     let reply = ask(&mut model, &asked);
-    assert_eq!(reply.groups[0].error.as_ref().unwrap().kind, ErrorKind::IMAGE.0);
+    assert_eq!(
+        reply.groups[0].error.as_ref().unwrap().kind,
+        ErrorKind::IMAGE.0
+    );
 }
 
 #[test]
@@ -189,9 +241,15 @@ fn adapters_are_chosen_by_call() {
     assert_eq!(base.groups[0].answers[0].new_tokens, whole("0.generated"));
     asked.adapter = Some("dr".into());
     let adapted = ask(&mut model, &asked);
-    assert_eq!(adapted.groups[0].answers[0].new_tokens, whole("0.merged_generated"));
+    assert_eq!(
+        adapted.groups[0].answers[0].new_tokens,
+        whole("0.merged_generated")
+    );
     asked.adapter = None;
-    assert_eq!(ask(&mut model, &asked).groups[0].answers, base.groups[0].answers);
+    assert_eq!(
+        ask(&mut model, &asked).groups[0].answers,
+        base.groups[0].answers
+    );
     asked.adapter = Some("glaucoma".into());
     let pictures = [rgb(0), rgb(1), rgb(2)];
     let pictures: Vec<&[u8]> = pictures.iter().map(Vec::as_slice).collect();
@@ -199,5 +257,8 @@ fn adapters_are_chosen_by_call() {
     let generator = model.generator().unwrap();
     let error = generator.generate(&batch, &Host::detached()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::INVALID_REQUEST);
-    assert!(error.to_string().contains("expected one of `dr`"), "{error}");
+    assert!(
+        error.to_string().contains("expected one of `dr`"),
+        "{error}"
+    );
 }

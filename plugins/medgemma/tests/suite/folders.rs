@@ -93,7 +93,10 @@ fn a_tensor_dropped_renamed_or_reshaped_is_named() {
         let mut dropped = good.clone();
         dropped.remove(at);
         let text = said(&dropped);
-        assert!(text.contains(&format!("missing 1 of 119: `{name}`")), "{text}");
+        assert!(
+            text.contains(&format!("missing 1 of 119: `{name}`")),
+            "{text}"
+        );
         let mut renamed = good.clone();
         renamed[at].0 = format!("{name}x");
         assert!(said(&renamed).contains(&format!("unexpected 1: `{name}x`")));
@@ -117,11 +120,31 @@ fn folders_that_lack_or_contradict_something() {
         assert!(error.to_string().contains(hint), "{error}");
     }
     for (file, from, to, said) in [
-        ("config.json", "\"image_token_index\": 8", "\"image_token_index\": 9", "`<image_soft_token>`"),
+        (
+            "config.json",
+            "\"image_token_index\": 8",
+            "\"image_token_index\": 9",
+            "`<image_soft_token>`",
+        ),
         ("config.json", "\"gemma3\"", "\"gemma4\"", "`gemma4`"),
-        ("preprocessor_config.json", "\"height\": 56", "\"height\": 64", "found 56 x 64"),
-        ("generation_config.json", "{", "[", "`generation_config.json`"),
-        ("tokenizer_config.json", "\"image_token\": \"<image_soft_token>\"", "\"image_token\": \"<picture>\"", "`<picture>`"),
+        (
+            "preprocessor_config.json",
+            "\"height\": 56",
+            "\"height\": 64",
+            "found 56 x 64",
+        ),
+        (
+            "generation_config.json",
+            "{",
+            "[",
+            "`generation_config.json`",
+        ),
+        (
+            "tokenizer_config.json",
+            "\"image_token\": \"<image_soft_token>\"",
+            "\"image_token\": \"<picture>\"",
+            "`<picture>`",
+        ),
     ] {
         let folder = copy();
         let path = folder.path().join(file);
@@ -137,7 +160,11 @@ fn folders_that_lack_or_contradict_something() {
 fn a_template_without_a_slot_is_an_error_of_the_question() {
     let folder = copy();
     let path = folder.path().join("chat_template.jinja");
-    std::fs::write(path, "{{ bos_token }}{{ messages[0]['content'][1]['text'] }}").unwrap();
+    std::fs::write(
+        path,
+        "{{ bos_token }}{{ messages[0]['content'][1]['text'] }}",
+    )
+    .unwrap();
     let opened = open::folder(folder.path(), &CPU, DType::F32).unwrap();
     let error = opened.talk.prompt(1, "yes?").unwrap_err();
     assert!(error.to_string().contains("<start_of_image>"), "{error}");
@@ -171,9 +198,17 @@ fn what_is_asked_of_the_plugin_is_checked() {
         let error = said(options("checkpoint", None, settings));
         assert_eq!(error.kind(), ErrorKind::INVALID_REQUEST, "{settings:?}");
     }
-    let both = options("checkpoint", Some("x"), &[("weights", "random:1"), ("size", "tiny")]);
+    let both = options(
+        "checkpoint",
+        Some("x"),
+        &[("weights", "random:1"), ("size", "tiny")],
+    );
     assert!(said(both).to_string().contains("exclude"));
-    let mut device = options("checkpoint", None, &[("weights", "random:1"), ("size", "tiny")]);
+    let mut device = options(
+        "checkpoint",
+        None,
+        &[("weights", "random:1"), ("size", "tiny")],
+    );
     device.device = "tpu".into();
     assert_eq!(said(device).kind(), ErrorKind::UNSUPPORTED);
 }

@@ -1,9 +1,9 @@
 //! Features, logits and greedy generations, tap by tap.
 
 use crate::data::*;
+use focus_images::{Geometry as G, Limits, PrepareSpec, ResizeFilter as F};
 use focus_nn::candle::DType;
 use focus_nn::lm::Sequence;
-use focus_images::{Geometry as G, Limits, PrepareSpec, ResizeFilter as F};
 use focus_plugin_sdk::ResizeFilter;
 
 #[test]
@@ -15,7 +15,10 @@ fn prompts_are_cut_into_the_reference_s_tokens() {
     let types = whole("0.token_type_ids");
     let span = prompt.images[0];
     let rows: Vec<usize> = (0..types.len()).filter(|&at| types[at] == 1).collect();
-    assert_eq!(rows, (span.start..span.start + span.length).collect::<Vec<_>>());
+    assert_eq!(
+        rows,
+        (span.start..span.start + span.length).collect::<Vec<_>>()
+    );
     assert_eq!(prompt.tokens.iter().filter(|&&id| id == 2).count(), 1);
     let two = model.talk.prompt(2, "which?").unwrap();
     assert_eq!((two.images.len(), two.images[1].picture), (2, 1));
@@ -34,11 +37,18 @@ fn the_processor_s_picture_is_pillow_s() {
     let resized = prepared.unwrap().0.pixels;
     let wanted = rgb(0);
     // The reference ran on torchvision, which differs from Pillow by a level here and there.
-    let most = resized.iter().zip(&wanted).map(|(a, b)| a.abs_diff(*b)).max();
+    let most = resized
+        .iter()
+        .zip(&wanted)
+        .map(|(a, b)| a.abs_diff(*b))
+        .max();
     assert!(most.unwrap() <= 1);
     let model = model(DType::F32);
     assert_eq!(model.preprocessing.filter, ResizeFilter::Bilinear);
-    assert_eq!((model.preprocessing.width, model.preprocessing.mean), (56, [0.5; 3]));
+    assert_eq!(
+        (model.preprocessing.width, model.preprocessing.mean),
+        (56, [0.5; 3])
+    );
 }
 
 #[test]
@@ -55,7 +65,11 @@ fn first_logits_and_generations_of_every_picture() {
     for number in 0..3 {
         let picture = look(&model.network, number);
         let wanted = floats(&format!("{number}.first_logits"));
-        close(&first_logits(&model.network, &prompt, &picture), &wanted, TIGHT);
+        close(
+            &first_logits(&model.network, &prompt, &picture),
+            &wanted,
+            TIGHT,
+        );
         let (rows, tokens) = greedy(&model.network, &prompt, &picture, 8);
         assert_eq!(tokens, whole(&format!("{number}.generated")));
         let steps = floats(&format!("{number}.step_logits"));
@@ -84,7 +98,11 @@ fn three_prompts_packed_are_the_reference_s_padded_batch() {
     };
     let decoder = model.network.decoder();
     let packed = decoder.forward(&mut [sequence(0), sequence(1), sequence(2)]);
-    close(&flat(&packed.unwrap()), &floats("batch.first_logits"), TIGHT);
+    close(
+        &flat(&packed.unwrap()),
+        &floats("batch.first_logits"),
+        TIGHT,
+    );
 }
 
 #[test]
@@ -94,9 +112,8 @@ fn half_precision_stays_near() {
     for number in 0..3 {
         let found = first_logits(&model.network, &prompt, &look(&model.network, number));
         let wanted = floats(&format!("{number}.first_logits"));
-        let dot = |a: &[f32], b: &[f32]| -> f64 {
-            a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum()
-        };
+        let dot =
+            |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum() };
         let cosine = dot(&found, &wanted) / (dot(&found, &found) * dot(&wanted, &wanted)).sqrt();
         assert!(cosine >= 0.9998, "{cosine}");
     }

@@ -7,7 +7,10 @@ use medgemma::card;
 use medgemma::plugin::MedGemma;
 
 fn toy(model: &str, seed: u64, dtype: &str) -> MedGemma {
-    let settings = [("weights", format!("random:{seed}")), ("size", "tiny".into())];
+    let settings = [
+        ("weights", format!("random:{seed}")),
+        ("size", "tiny".into()),
+    ];
     let options = OpenOptions {
         model: model.into(),
         device: "cpu".into(),
@@ -32,15 +35,23 @@ fn answer(model: &mut MedGemma) -> focus_plugin_sdk::GeneratedAnswer {
             prompts: vec!["Does this eye show glaucoma? Réponds \"yes\" or \"no\".".into()],
         }],
         adapter: None,
-        score: ["yes", " yes", "Yes", " Yes", "no", " no", "No", " No", "\nno"]
-            .map(str::to_owned)
-            .to_vec(),
+        score: [
+            "yes", " yes", "Yes", " Yes", "no", " no", "No", " No", "\nno",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         max_new_tokens: 4,
         stop: StopRule::End,
     };
-    let rgb: Vec<u8> = (0..size.width * size.height * 3).map(|v| (v % 251) as u8).collect();
+    let rgb: Vec<u8> = (0..size.width * size.height * 3)
+        .map(|v| (v % 251) as u8)
+        .collect();
     let batch = GenerateBatch::new(&request, &[&rgb]).unwrap();
-    let reply = model.generator().unwrap().generate(&batch, &Host::detached()).unwrap();
+    let reply = model
+        .generator()
+        .unwrap()
+        .generate(&batch, &Host::detached())
+        .unwrap();
     assert_eq!(reply.groups[0].error, None);
     reply.groups[0].answers[0].clone()
 }
@@ -51,15 +62,27 @@ fn every_card_has_a_toy_that_answers_and_says_what_it_is() {
         let mut model = toy(card.id, 1, "f32");
         let opened = model.opened();
         assert_eq!(opened.weights_digest.as_deref(), Some("random:1"));
-        assert!(opened.notes.iter().any(|note| note.contains("toy size with random weights, seed 1")));
+        assert!(
+            opened
+                .notes
+                .iter()
+                .any(|note| note.contains("toy size with random weights, seed 1"))
+        );
         for fact in ["chat_template", "tokenizer", "pan_and_scan", "image_tokens"] {
             assert!(opened.facts.contains_key(fact), "{fact}");
         }
         let answer = answer(&mut model);
         assert!(answer.new_length >= 1);
         // All but the one with a line end are tokens of the toy's.
-        let tokens: Vec<bool> = answer.scores.iter().map(|score| score.token.is_some()).collect();
-        assert_eq!(tokens, [true, true, true, true, true, true, true, true, false]);
+        let tokens: Vec<bool> = answer
+            .scores
+            .iter()
+            .map(|score| score.token.is_some())
+            .collect();
+        assert_eq!(
+            tokens,
+            [true, true, true, true, true, true, true, true, false]
+        );
         assert!(answer.prompt_tokens.contains(&(7, 16)));
     }
 }

@@ -64,7 +64,13 @@ fn change(base: &[f32], adapted: &[f32], name: &str) -> Result<f64, Error> {
         .iter()
         .zip(adapted)
         .map(|(a, b)| f64::from((a - b).abs()))
-        .fold(0.0, |most: f64, one| if one.is_finite() { most.max(one) } else { f64::NAN });
+        .fold(0.0, |most: f64, one| {
+            if one.is_finite() {
+                most.max(one)
+            } else {
+                f64::NAN
+            }
+        });
     if change.is_nan() {
         return Err(Error::weights(format!(
             "Adapter `{name}` makes the logits infinite"
@@ -86,7 +92,11 @@ fn drawn(width: usize, height: usize) -> Vec<u8> {
         for x in 0..width {
             let (u, v) = (x * 255 / width.max(1), y * 255 / height.max(1));
             let inside = u.abs_diff(128).pow(2) + v.abs_diff(128).pow(2) < 120 * 120;
-            let (r, g) = if inside { (255 - u / 2, v / 2) } else { (u / 8, v / 8) };
+            let (r, g) = if inside {
+                (255 - u / 2, v / 2)
+            } else {
+                (u / 8, v / 8)
+            };
             rgb.extend([r as u8, g as u8, (u ^ v) as u8 / 4]);
         }
     }

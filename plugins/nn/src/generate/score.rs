@@ -8,7 +8,10 @@ pub fn log_softmax(logits: &[f32], ids: &[u32]) -> Option<Vec<f64>> {
     let high = logits
         .iter()
         .fold(f64::NEG_INFINITY, |high, &logit| high.max(logit.into()));
-    let sum: f64 = logits.iter().map(|&logit| (f64::from(logit) - high).exp()).sum();
+    let sum: f64 = logits
+        .iter()
+        .map(|&logit| (f64::from(logit) - high).exp())
+        .sum();
     let shift = high + sum.ln();
     ids.iter()
         .map(|&id| Some(f64::from(*logits.get(id as usize)?) - shift))

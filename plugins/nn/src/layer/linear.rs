@@ -1,7 +1,7 @@
 //! The linear layer: one type, whatever stands behind its weight; low-rank adapters may be attached, and a quantised weight can come.
 
-use super::adapted::{Part, Parts, Switch};
 use super::Activation;
+use super::adapted::{Part, Parts, Switch};
 use crate::kernel::op;
 use crate::{Init, LoadError, Weights};
 use candle_core::{DType, Result, Tensor};
@@ -95,7 +95,7 @@ impl Linear {
         let mut shape = x.dims().to_vec();
         // One product over all rows: a batch of small ones is slower.
         let rows = x.reshape(((), inputs))?;
-        let part = Parts::active(&self.parts);
+        let part = self.parts.as_deref().and_then(Parts::active);
         let (weight, bias) = match part {
             Some(Part::Whole { weight, bias }) => (weight, bias),
             _ => (&self.weight, &self.bias),

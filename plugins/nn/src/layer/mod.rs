@@ -14,13 +14,13 @@ mod rms;
 mod tests;
 
 pub use activation::Activation;
-pub use adapted::{Part, Switch};
 pub(crate) use adapted::Parts;
+pub use adapted::{Part, Switch};
 pub use attention::{Attention, AttentionConfig, Projections, attend};
 pub use linear::Linear;
+pub(crate) use linear::product;
 pub use mlp::Mlp;
 pub use norm::LayerNorm;
 pub use patch::PatchEmbedding;
 pub use residual::add_residual;
 pub use rms::RmsNorm;
-pub(crate) use linear::product;

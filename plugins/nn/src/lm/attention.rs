@@ -2,8 +2,8 @@
 
 use super::mask::Block;
 use super::{Cache, DecoderConfig};
-use crate::layer::product;
 use crate::kernel::op;
+use crate::layer::product;
 use crate::position::Rotary;
 use crate::{Linear, LoadError, RmsNorm, Weights};
 use candle_core::{D, DType, Result, Tensor};
@@ -102,7 +102,13 @@ impl Attention {
     }
 
     /// Queries (n, heads, width) on keys and values (kv_heads, m, width): (n, heads * width).
-    fn attend(&self, query: &Tensor, keys: &Tensor, values: &Tensor, block: &Block) -> Result<Tensor> {
+    fn attend(
+        &self,
+        query: &Tensor,
+        keys: &Tensor,
+        values: &Tensor,
+        block: &Block,
+    ) -> Result<Tensor> {
         let (count, heads, width) = query.dims3()?;
         let (groups, seen) = (heads / self.kv_heads, block.keys.len());
         let kind = query.dtype();

@@ -141,7 +141,9 @@ impl DecoderConfig {
             if let Some(sections) = rope.sections {
                 // Time has what height and width leave, so theirs must fit among every third frequency.
                 let half = self.head_dim / 2;
-                if sections.iter().sum::<usize>() != half || sections[1].max(sections[2]) * 3 > half + 2 {
+                if sections.iter().sum::<usize>() != half
+                    || sections[1].max(sections[2]) * 3 > half + 2
+                {
                     return Err(wrong(format!(
                         "`mrope_section` {sections:?} does not divide {half} frequencies"
                     )));

@@ -35,7 +35,9 @@ impl Rule<'_> {
     /// The keys that a new token sees: the causal window, and its picture. They are one range, since a picture holds its own token.
     fn keys(&self, query: usize) -> std::ops::Range<usize> {
         let at = self.past + query;
-        let mut low = self.window.map_or(0, |window| (at + 1).saturating_sub(window));
+        let mut low = self
+            .window
+            .map_or(0, |window| (at + 1).saturating_sub(window));
         let mut high = at + 1;
         if let Some(&(start, length)) = self
             .pictures

@@ -74,12 +74,20 @@ impl Prompt {
                 .get(span.picture)
                 .map_or(Ok(0), |features| features.rows.dim(0))?;
             if span.start < end || span.length == 0 || rows != span.length {
-                bail!("picture {} of a prompt takes {} tokens from {}: expected {rows} after {end}", span.picture, span.length, span.start);
+                bail!(
+                    "picture {} of a prompt takes {} tokens from {}: expected {rows} after {end}",
+                    span.picture,
+                    span.length,
+                    span.start
+                );
             }
             end = span.start + span.length;
         }
         if end > self.tokens.len() {
-            bail!("a picture reaches beyond its prompt: {end} of {} tokens", self.tokens.len());
+            bail!(
+                "a picture reaches beyond its prompt: {end} of {} tokens",
+                self.tokens.len()
+            );
         }
         Ok(())
     }
@@ -173,18 +181,30 @@ mod tests {
         let b = prompt(&[1, 9, 9, 2, 5], &[(1, 2, 0)]);
         assert_eq!(common_prefix(&[a.clone(), b.clone()]), 4);
         assert_eq!(common_prefix(&[a.clone(), a.clone()]), 5);
-        assert_eq!(common_prefix(&[a.clone()]), 5);
+        assert_eq!(common_prefix(std::slice::from_ref(&a)), 5);
         assert_eq!(common_prefix(&[]), 0);
         // The shortest ends inside what is common: one token is left to it.
-        assert_eq!(common_prefix(&[a.clone(), prompt(&[1, 9, 9, 2], &[(1, 2, 0)])]), 3);
+        assert_eq!(
+            common_prefix(&[a.clone(), prompt(&[1, 9, 9, 2], &[(1, 2, 0)])]),
+            3
+        );
     }
 
     #[test]
     fn pictures_are_never_cut_nor_taken_for_one_another() {
         let a = prompt(&[1, 9, 9, 9, 3], &[(1, 3, 0)]);
-        assert_eq!(common_prefix(&[a.clone(), prompt(&[1, 9, 9, 9, 3], &[(1, 3, 1)])]), 1);
-        assert_eq!(common_prefix(&[a.clone(), prompt(&[1, 9, 9, 4, 4], &[(1, 2, 0)])]), 1);
-        assert_eq!(common_prefix(&[a.clone(), prompt(&[1, 9, 9, 9, 3], &[])]), 1);
+        assert_eq!(
+            common_prefix(&[a.clone(), prompt(&[1, 9, 9, 9, 3], &[(1, 3, 1)])]),
+            1
+        );
+        assert_eq!(
+            common_prefix(&[a.clone(), prompt(&[1, 9, 9, 4, 4], &[(1, 2, 0)])]),
+            1
+        );
+        assert_eq!(
+            common_prefix(&[a.clone(), prompt(&[1, 9, 9, 9, 3], &[])]),
+            1
+        );
         let tail = prompt(&[1, 2, 9, 9], &[(2, 2, 0)]);
         assert_eq!(common_prefix(&[tail.clone(), tail]), 2);
         let mut moved = a.clone();

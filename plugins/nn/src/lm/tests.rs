@@ -49,7 +49,9 @@ fn features(seed: u64, tokens: usize) -> Features {
 }
 
 fn prompt(seed: u32, length: usize) -> Prompt {
-    let tokens = (0..length as u32).map(|i| (i * 7 + seed * i * i + 3) % 40).collect();
+    let tokens = (0..length as u32)
+        .map(|i| (i * 7 + seed * i * i + 3) % 40)
+        .collect();
     let span = ImageSpan {
         start: 2,
         length: 3,
@@ -89,7 +91,12 @@ fn packed_cached_and_branched_agree_with_the_whole() {
         assert!(prefix >= 9);
         let mut trunk = decoder.cache(prefix).unwrap();
         decoder
-            .fill(&mut [Sequence::of_prompt(&prompts[0], 0..prefix, &[&picture], Some(&mut trunk))])
+            .fill(&mut [Sequence::of_prompt(
+                &prompts[0],
+                0..prefix,
+                &[&picture],
+                Some(&mut trunk),
+            )])
             .unwrap();
         let mut caches: Vec<_> = prompts
             .iter()
@@ -141,7 +148,10 @@ fn deep_rows_are_added_after_their_layer_at_the_picture() {
     let mut deep = plain.clone();
     deep.deep = vec![features(2, 3).rows, features(3, 3).rows];
     let prompt = prompt(0, 12);
-    let (a, b) = (whole(&decoder, &prompt, &plain), whole(&decoder, &prompt, &deep));
+    let (a, b) = (
+        whole(&decoder, &prompt, &plain),
+        whole(&decoder, &prompt, &deep),
+    );
     assert!(a.iter().zip(&b).any(|(a, b)| (a - b).abs() > 1e-5));
     // Rows of zeros are nothing.
     deep.deep = vec![Tensor::zeros((3, 24), DType::F32, &Device::Cpu).unwrap(); 2];
@@ -199,8 +209,14 @@ fn senseless_calls_and_numbers_are_refused() {
     };
     assert!(decoder.forward(&mut [sequence(&[], &[])]).is_err());
     assert!(decoder.forward(&mut [sequence(&[1], &[])]).is_err());
-    let error = decoder.forward(&mut [sequence(&[40], &[[0; 3]])]).unwrap_err();
-    assert!(error.to_string().contains("token 40 is beyond the vocabulary of 40"));
+    let error = decoder
+        .forward(&mut [sequence(&[40], &[[0; 3]])])
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("token 40 is beyond the vocabulary of 40")
+    );
     assert!(good.check("config.json").is_ok());
     for spoil in [
         (|c: &mut DecoderConfig| c.kv_heads = 3) as fn(&mut DecoderConfig),

@@ -75,7 +75,9 @@ pub fn attach(model: &mut dyn Adaptable, name: &str, folder: &Path) -> Result<At
     }
     let config = MappedFile::open(&folder.join("adapter_config.json"))?;
     if config.bytes().len() > MAX_CONFIG {
-        return Err(LoraError::Settings(format!("it has more than {MAX_CONFIG} bytes")));
+        return Err(LoraError::Settings(format!(
+            "it has more than {MAX_CONFIG} bytes"
+        )));
     }
     let settings = Settings::parse(config.bytes())?;
     let path = folder.join("adapter_model.safetensors");

@@ -98,8 +98,14 @@ mod tests {
             ("a.q.lora_A.weight", Some(("a.q", Role::A))),
             ("a.q.lora_B.default.weight", Some(("a.q", Role::B))),
             ("lm_head.weight", Some(("lm_head", Role::Weight))),
-            ("lm_head.modules_to_save.weight", Some(("lm_head", Role::Weight))),
-            ("lm_head.modules_to_save.default.weight", Some(("lm_head", Role::Weight))),
+            (
+                "lm_head.modules_to_save.weight",
+                Some(("lm_head", Role::Weight)),
+            ),
+            (
+                "lm_head.modules_to_save.default.weight",
+                Some(("lm_head", Role::Weight)),
+            ),
             ("head.bias", Some(("head", Role::Bias))),
             ("a.q.lora_A.x.y.weight", None),
             ("a.q.lora_A.bias", None),

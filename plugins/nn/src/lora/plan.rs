@@ -78,14 +78,20 @@ pub(super) fn plan(
     }
     let targets = targets(settings, modules, spellings)?;
     for name in &targets {
-        if !found.get(name).is_some_and(|f| f.a.is_some() && f.b.is_some()) {
+        if !found
+            .get(name)
+            .is_some_and(|f| f.a.is_some() && f.b.is_some())
+        {
             faults.push(format!("no `lora_A` and `lora_B` for target `{name}`"));
         }
     }
     let saved = settings.modules_to_save.as_deref().unwrap_or_default();
     let is_saved = |name: &str, entry: &str| name == entry || name.ends_with(&format!(".{entry}"));
     for entry in saved {
-        if !found.iter().any(|(name, f)| is_saved(name, entry) && f.weight.is_some()) {
+        if !found
+            .iter()
+            .any(|(name, f)| is_saved(name, entry) && f.weight.is_some())
+        {
             faults.push(format!("no tensor for `{entry}` of `modules_to_save`"));
         }
     }
@@ -110,15 +116,26 @@ pub(super) fn plan(
                     continue;
                 }
                 if slot.kind == SlotKind::Embedding {
-                    faults.push(format!("`{name}` is an embedding: low-rank parts of those are not supported"));
+                    faults.push(format!(
+                        "`{name}` is an embedding: low-rank parts of those are not supported"
+                    ));
                     continue;
                 }
                 let (rank, scale) = (settings.rank(&names)?, settings.scale(&names)?);
                 plan.ranks.push(rank);
                 plan.scales.push(scale);
                 let [outputs, inputs] = slot.shape;
-                let fits = fits(&mut faults, &format!("{name}.lora_A"), a, &[rank as usize, inputs])
-                    & fits(&mut faults, &format!("{name}.lora_B"), b, &[outputs, rank as usize]);
+                let fits = fits(
+                    &mut faults,
+                    &format!("{name}.lora_A"),
+                    a,
+                    &[rank as usize, inputs],
+                ) & fits(
+                    &mut faults,
+                    &format!("{name}.lora_B"),
+                    b,
+                    &[outputs, rank as usize],
+                );
                 if !fits {
                     continue;
                 }
@@ -141,10 +158,16 @@ pub(super) fn plan(
                         faults.push(format!("`{name}` is not in `modules_to_save`"));
                         continue;
                     }
-                    plan.notes.push(format!("`{name}` is replaced though `modules_to_save` does not name it"));
+                    plan.notes.push(format!(
+                        "`{name}` is replaced though `modules_to_save` does not name it"
+                    ));
                 }
                 if bias.is_some() != slot.bias {
-                    faults.push(format!("bias of `{name}`: expected {}, found {}", slot.bias, bias.is_some()));
+                    faults.push(format!(
+                        "bias of `{name}`: expected {}, found {}",
+                        slot.bias,
+                        bias.is_some()
+                    ));
                     continue;
                 }
                 let mut whole = fits(&mut faults, name, weight, &slot.shape);
@@ -161,7 +184,9 @@ pub(super) fn plan(
                 }
             }
             _ => {
-                faults.push(format!("tensors of `{name}` are incomplete or contradict each other"));
+                faults.push(format!(
+                    "tensors of `{name}` are incomplete or contradict each other"
+                ));
                 continue;
             }
         };
@@ -210,7 +235,9 @@ fn targets(
         chosen.retain(|at| !out.contains(at));
     }
     let names = chosen.into_iter().map(|at| linear[at].0.clone());
-    Ok(names.filter(|name| settings.trains_layer_of(name)).collect())
+    Ok(names
+        .filter(|name| settings.trains_layer_of(name))
+        .collect())
 }
 
 fn fits(faults: &mut Vec<String>, name: &str, tensor: &RawTensor, shape: &[usize]) -> bool {

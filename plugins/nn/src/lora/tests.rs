@@ -71,7 +71,10 @@ impl Toy {
 }
 
 fn drawn(name: &str, shape: &[usize]) -> Tensor {
-    weights::random(9, &CPU, DType::F32, |w| w.get(name, shape, Init::Normal(0.5))).unwrap()
+    weights::random(9, &CPU, DType::F32, |w| {
+        w.get(name, shape, Init::Normal(0.5))
+    })
+    .unwrap()
 }
 
 fn pair(module: &str, rank: usize, inputs: usize, outputs: usize) -> [(String, Tensor); 2] {
@@ -86,7 +89,11 @@ fn whole(key: &str) -> (String, Tensor) {
     (format!("base_model.model.{key}"), drawn(key, &[20, 8]))
 }
 
-fn write(folder: &Path, config: serde_json::Value, tensors: impl IntoIterator<Item = (String, Tensor)>) {
+fn write(
+    folder: &Path,
+    config: serde_json::Value,
+    tensors: impl IntoIterator<Item = (String, Tensor)>,
+) {
     std::fs::write(folder.join("adapter_config.json"), config.to_string()).unwrap();
     let tensors: HashMap<String, Tensor> = tensors.into_iter().collect();
     candle_core::safetensors::save(&tensors, folder.join("adapter_model.safetensors")).unwrap();
@@ -103,16 +110,25 @@ fn both(layer: usize) -> [(String, Tensor); 2] {
 #[test]
 fn whole_modules_take_the_place_of_the_base_s_even_where_they_are_tied() {
     let folder = tempfile::tempdir().unwrap();
-    let saved = config(serde_json::json!(["v_proj"]), serde_json::json!(["lm_head", "embed_tokens"]));
+    let saved = config(
+        serde_json::json!(["v_proj"]),
+        serde_json::json!(["lm_head", "embed_tokens"]),
+    );
     // Saved by PEFT, and by hand in an older spelling.
     for (head, table) in [
         ("lm_head.weight", "model.embed_tokens.weight"),
-        ("language_model.lm_head.modules_to_save.weight", "language_model.model.embed_tokens.modules_to_save.default.weight"),
+        (
+            "language_model.lm_head.modules_to_save.weight",
+            "language_model.model.embed_tokens.modules_to_save.default.weight",
+        ),
     ] {
         for tied in [false, true] {
             let mut toy = Toy::new(tied);
             let base = toy.say(None);
-            let tensors = both(0).into_iter().chain(both(1)).chain([whole(head), whole(table)]);
+            let tensors = both(0)
+                .into_iter()
+                .chain(both(1))
+                .chain([whole(head), whole(table)]);
             write(folder.path(), saved.clone(), tensors);
             let attached = attach(&mut toy, "x", folder.path()).unwrap();
             assert_eq!(attached.replaced, ["lm_head", "model.embed_tokens"]);
@@ -123,7 +139,12 @@ fn whole_modules_take_the_place_of_the_base_s_even_where_they_are_tied() {
             // By hand: the same decoder with the tables in its files.
             merge(&mut toy, "x").unwrap();
             let merged = toy.say(None);
-            assert!(merged.iter().zip(&adapted).all(|(a, b)| (a - b).abs() < 1e-5));
+            assert!(
+                merged
+                    .iter()
+                    .zip(&adapted)
+                    .all(|(a, b)| (a - b).abs() < 1e-5)
+            );
             assert!(toy.adapters.attached().is_empty());
         }
     }
@@ -134,10 +155,18 @@ fn adapters_keep_out_of_each_other_s_way() {
     let mut toy = Toy::new(false);
     let base = toy.say(None);
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), config(serde_json::json!(["v_proj"]), serde_json::Value::Null), both(0).into_iter().chain(both(1)));
+    write(
+        folder.path(),
+        config(serde_json::json!(["v_proj"]), serde_json::Value::Null),
+        both(0).into_iter().chain(both(1)),
+    );
     attach(&mut toy, "values", folder.path()).unwrap();
     let values = toy.say(Some("values"));
-    write(folder.path(), config(serde_json::json!(["lm_head"]), serde_json::Value::Null), pair("lm_head", 2, 8, 20));
+    write(
+        folder.path(),
+        config(serde_json::json!(["lm_head"]), serde_json::Value::Null),
+        pair("lm_head", 2, 8, 20),
+    );
     attach(&mut toy, "head", folder.path()).unwrap();
     let head = toy.say(Some("head"));
     assert!(base != values && base != head && values != head);
@@ -178,12 +207,31 @@ fn parts_of_modules_and_layers() {
             all.extend(pair(&at(name), 2, inputs, outputs));
         }
     }
-    write(folder.path(), config("all-linear".into(), serde_json::Value::Null), all.clone());
-    assert_eq!(attach(&mut toy, "all", folder.path()).unwrap().targets.len(), 14);
+    write(
+        folder.path(),
+        config("all-linear".into(), serde_json::Value::Null),
+        all.clone(),
+    );
+    assert_eq!(
+        attach(&mut toy, "all", folder.path())
+            .unwrap()
+            .targets
+            .len(),
+        14
+    );
     all.extend(pair("lm_head", 2, 8, 20));
-    write(folder.path(), config("all-linear".into(), serde_json::Value::Null), all);
-    let error = attach(&mut toy, "more", folder.path()).unwrap_err().to_string();
-    assert!(error.contains("`lm_head` has low-rank tensors but is no target"), "{error}");
+    write(
+        folder.path(),
+        config("all-linear".into(), serde_json::Value::Null),
+        all,
+    );
+    let error = attach(&mut toy, "more", folder.path())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("`lm_head` has low-rank tensors but is no target"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -191,24 +239,48 @@ fn files_that_contradict_themselves() {
     let folder = tempfile::tempdir().unwrap();
     let said = |config: serde_json::Value, tensors: Vec<(String, Tensor)>| {
         write(folder.path(), config, tensors);
-        attach(&mut Toy::new(false), "x", folder.path()).unwrap_err().to_string()
+        attach(&mut Toy::new(false), "x", folder.path())
+            .unwrap_err()
+            .to_string()
     };
     let plain = config(serde_json::json!(["v_proj"]), serde_json::Value::Null);
     let good: Vec<_> = both(0).into_iter().chain(both(1)).collect();
     let text = said(plain.clone(), good[..3].to_vec());
-    assert!(text.contains("no `lora_A` and `lora_B` for target `model.layers.1.self_attn.v_proj`"), "{text}");
+    assert!(
+        text.contains("no `lora_A` and `lora_B` for target `model.layers.1.self_attn.v_proj`"),
+        "{text}"
+    );
     let mut twice = good.clone();
-    twice.extend(pair("language_model.model.layers.0.self_attn.v_proj", 2, 8, 4));
+    twice.extend(pair(
+        "language_model.model.layers.0.self_attn.v_proj",
+        2,
+        8,
+        4,
+    ));
     assert!(said(plain.clone(), twice).contains("comes in two spellings"));
     let mut more = good.clone();
-    more.push(("base_model.model.model.layers.0.mlp.up_proj.weight".into(), drawn("u", &[12, 8])));
+    more.push((
+        "base_model.model.model.layers.0.mlp.up_proj.weight".into(),
+        drawn("u", &[12, 8]),
+    ));
     assert!(said(plain.clone(), more).contains("is not in `modules_to_save`"));
     let mut table = good.clone();
-    table.push(("base_model.model.lm_head.weight".into(), drawn("h", &[21, 8])));
-    assert!(said(plain.clone(), table).contains("shape of `lm_head`: expected [20, 8], found [21, 8]"));
-    let text = said(config(serde_json::Value::Null, serde_json::Value::Null), Vec::new());
+    table.push((
+        "base_model.model.lm_head.weight".into(),
+        drawn("h", &[21, 8]),
+    ));
+    assert!(
+        said(plain.clone(), table).contains("shape of `lm_head`: expected [20, 8], found [21, 8]")
+    );
+    let text = said(
+        config(serde_json::Value::Null, serde_json::Value::Null),
+        Vec::new(),
+    );
     assert!(text.contains("it has no tensors"), "{text}");
     let embedded = pair("model.embed_tokens", 2, 20, 8);
-    let text = said(config(serde_json::Value::Null, serde_json::Value::Null), embedded.to_vec());
+    let text = said(
+        config(serde_json::Value::Null, serde_json::Value::Null),
+        embedded.to_vec(),
+    );
     assert!(text.contains("no target"), "{text}");
 }
