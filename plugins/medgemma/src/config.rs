@@ -175,48 +175,14 @@ fn decoder(text: Text, tied: bool) -> Result<DecoderConfig, String> {
     if depth > 1 << 12 {
         return Err(format!("`num_hidden_layers`: {depth} are too many"));
     }
-    let layers = match &text.layer_types {
-        Some(types) => types
-            .iter()
-            .map(|name| match name.as_str() {
-                "full_attention" => Ok(LayerKind::Full),
-                "sliding_attention" => Ok(LayerKind::Sliding),
-                other => Err(format!("`layer_types`: `{other}` is not known")),
-            })
-            .collect::<Result<Vec<_>, _>>()?,
-        None => {
-            let pattern = text.sliding_window_pattern.unwrap_or(6).max(1);
-            let full = |layer: usize| (layer + 1).is_multiple_of(pattern);
-            let kind = |layer| {
-                if full(layer) {
-                    LayerKind::Full
-                } else {
-                    LayerKind::Sliding
-                }
-            };
-            (0..depth).map(kind).collect()
-        }
-    };
+    let layers = kinds(&text, depth)?;
     if layers.len() != depth {
         return Err(format!(
             "`layer_types`: expected {depth}, found {}",
             layers.len()
         ));
     }
-    let (rope, sliding_rope) = match &text.rope_parameters {
-        Some(parameters) => (
-            rope(&parameters.full_attention, 1e6)?,
-            rope(&parameters.sliding_attention, 1e4)?,
-        ),
-        None => {
-            let theta = text.rope_theta.unwrap_or(1e6);
-            let full = match &text.rope_scaling {
-                Some(scaling) => rope(scaling, theta)?,
-                None => Rope::plain(theta),
-            };
-            (full, Rope::plain(text.rope_local_base_freq.unwrap_or(1e4)))
-        }
-    };
+    let (rope, sliding_rope) = ropes(&text)?;
     let hidden = text.hidden_size.unwrap_or(2304);
     Ok(DecoderConfig {
         vocab: text.vocab_size.unwrap_or(262_208),
@@ -240,6 +206,44 @@ fn decoder(text: Text, tied: bool) -> Result<DecoderConfig, String> {
         tied,
         bidirectional_images: true,
     })
+}
+
+/// By name, or every so many a full one.
+fn kinds(text: &Text, depth: usize) -> Result<Vec<LayerKind>, String> {
+    if let Some(types) = &text.layer_types {
+        let kind = |name: &String| match name.as_str() {
+            "full_attention" => Ok(LayerKind::Full),
+            "sliding_attention" => Ok(LayerKind::Sliding),
+            other => Err(format!("`layer_types`: `{other}` is not known")),
+        };
+        return types.iter().map(kind).collect();
+    }
+    let pattern = text.sliding_window_pattern.unwrap_or(6).max(1);
+    let kind = |layer: usize| {
+        if (layer + 1).is_multiple_of(pattern) {
+            LayerKind::Full
+        } else {
+            LayerKind::Sliding
+        }
+    };
+    Ok((0..depth).map(kind).collect())
+}
+
+/// Of full and of sliding layers.
+fn ropes(text: &Text) -> Result<(Rope, Rope), String> {
+    if let Some(parameters) = &text.rope_parameters {
+        return Ok((
+            rope(&parameters.full_attention, 1e6)?,
+            rope(&parameters.sliding_attention, 1e4)?,
+        ));
+    }
+    let theta = text.rope_theta.unwrap_or(1e6);
+    let full = match &text.rope_scaling {
+        Some(scaling) => rope(scaling, theta)?,
+        None => Rope::plain(theta),
+    };
+    let sliding = Rope::plain(text.rope_local_base_freq.unwrap_or(1e4));
+    Ok((full, sliding))
 }
 
 fn rope(stored: &Scaling, theta: f64) -> Result<Rope, String> {

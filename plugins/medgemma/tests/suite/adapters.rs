@@ -4,7 +4,7 @@ use crate::data::*;
 use crate::folders::{read, write};
 use focus_nn::candle::DType;
 use focus_nn::lora::{Adaptable, LoraError, attach, detach, merge};
-use focus_plugin_sdk::{AttachRequest, ErrorKind, Host, LoraAdaptable, Model};
+use focus_plugin_sdk::{AttachRequest, ErrorKind, Host, Model};
 use medgemma::network::Network;
 use medgemma::open::Opened;
 use std::path::{Path, PathBuf};
@@ -169,8 +169,10 @@ fn ranks_and_bases_that_do_not_fit() {
     configure(folder, |_| ());
     let path = folder.join("adapter_model.safetensors");
     let mut tensors = read(&path);
-    let (name, _, shape, bytes) = &mut tensors[0];
-    assert!(name.ends_with("down_proj.lora_A.weight"));
+    let ends = |(name, ..): &&mut (String, _, Vec<usize>, Vec<u8>)| {
+        name.ends_with("layers.0.mlp.down_proj.lora_A.weight")
+    };
+    let (_, _, shape, bytes) = tensors.iter_mut().find(ends).unwrap();
     shape[1] += 1;
     bytes.extend([0; 8]);
     write(&path, &tensors);

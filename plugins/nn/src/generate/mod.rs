@@ -14,6 +14,9 @@ mod score;
 mod serve;
 pub mod stop;
 
+#[cfg(test)]
+mod tests;
+
 pub use attach::{attach, detach};
 pub use error::{compute, lora};
 pub use family::Family;

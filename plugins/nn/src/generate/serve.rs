@@ -183,7 +183,7 @@ fn prefill(
 fn scored(mut branches: Vec<Branch>, variants: &[Option<u32>]) -> Result<Vec<Branch>, Error> {
     let ids: Vec<u32> = variants.iter().flatten().copied().collect();
     for branch in &mut branches {
-        let logs = log_softmax(&branch.row, &ids).ok_or_else(|| not_finite())?;
+        let logs = log_softmax(&branch.row, &ids).ok_or_else(not_finite)?;
         let mut logs = logs.into_iter();
         branch.answer.scores = variants
             .iter()

@@ -74,11 +74,9 @@ impl Parts {
         Some(part)
     }
 
-    pub(crate) fn active(this: &Option<Box<Self>>) -> Option<&Part> {
-        let parts = this.as_ref()?;
-        let number = parts.switch.selected();
-        parts
-            .parts
+    pub(crate) fn active(&self) -> Option<&Part> {
+        let number = self.switch.selected();
+        self.parts
             .iter()
             .find(|(other, _)| *other == number)
             .map(|(_, part)| part)

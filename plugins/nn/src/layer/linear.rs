@@ -111,7 +111,7 @@ impl Linear {
         let mut shape = x.dims().to_vec();
         // One product over all rows: a batch of small ones is slower.
         let rows = x.reshape(((), inputs))?;
-        let part = Parts::active(&self.parts);
+        let part = self.parts.as_deref().and_then(Parts::active);
         let (weight, bias) = match part {
             Some(Part::Whole { weight, bias }) => (weight, bias),
             _ => (&self.weight, &self.bias),

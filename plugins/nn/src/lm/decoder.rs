@@ -8,7 +8,6 @@ use super::{Cache, DecoderConfig, Embedding, LayerKind, NormStyle, Sequence};
 use crate::lora::{Module, join};
 use crate::{Linear, LoadError, RmsNorm, Weights};
 use candle_core::{DType, Device, Result, Tensor, bail};
-use std::collections::BTreeMap;
 
 /// A decoder.
 #[derive(Debug, Clone)]
@@ -119,13 +118,12 @@ impl Decoder {
         }
         let mut x = self.embed(sequences)?;
         let deep = self.deep(sequences)?;
-        let mut kinds = BTreeMap::new();
-        for &kind in &self.config.layers {
-            if !kinds.contains_key(&(kind == LayerKind::Sliding)) {
-                let sight = self.sight(kind, sequences, &places)?;
-                kinds.insert(kind == LayerKind::Sliding, sight);
-            }
-        }
+        let sight = |kind| {
+            let any = self.config.layers.contains(&kind);
+            any.then(|| self.sight(kind, sequences, &places))
+                .transpose()
+        };
+        let (full, sliding) = (sight(LayerKind::Full)?, sight(LayerKind::Sliding)?);
         let mut starts = Vec::with_capacity(sequences.len());
         let mut start = 0;
         for sequence in sequences.iter() {
@@ -137,7 +135,11 @@ impl Decoder {
             .map(|s| s.cache.as_deref_mut())
             .collect();
         for (layer, (block, kind)) in self.blocks.iter().zip(&self.config.layers).enumerate() {
-            let (rotary, blocks) = &kinds[&(*kind == LayerKind::Sliding)];
+            let sight = match kind {
+                LayerKind::Full => &full,
+                LayerKind::Sliding => &sliding,
+            };
+            let (rotary, blocks) = sight.as_ref().expect("made for every kind in use");
             let reaches: Vec<_> = starts
                 .iter()
                 .zip(blocks)

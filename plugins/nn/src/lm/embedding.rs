@@ -53,7 +53,7 @@ impl Embedding {
 
     /// Rows of ids, (tokens, hidden).
     pub fn forward(&self, tokens: &[u32]) -> Result<Tensor> {
-        let weight = match Parts::active(&self.parts) {
+        let weight = match self.parts.as_deref().and_then(Parts::active) {
             Some(Part::Whole { weight, .. }) => weight,
             _ => &self.weight,
         };

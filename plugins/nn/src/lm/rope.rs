@@ -49,7 +49,7 @@ impl Frequencies {
 /// Frequency `k`'s axis: 0 time, 1 height, 2 width, taking turns until height and width have their share.
 fn axis(rope: &Rope, k: usize) -> usize {
     match rope.sections {
-        Some(sections) if k % 3 != 0 && k < 3 * sections[k % 3] => k % 3,
+        Some(sections) if !k.is_multiple_of(3) && k < 3 * sections[k % 3] => k % 3,
         _ => 0,
     }
 }

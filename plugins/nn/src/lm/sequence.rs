@@ -181,7 +181,7 @@ mod tests {
         let b = prompt(&[1, 9, 9, 2, 5], &[(1, 2, 0)]);
         assert_eq!(common_prefix(&[a.clone(), b.clone()]), 4);
         assert_eq!(common_prefix(&[a.clone(), a.clone()]), 5);
-        assert_eq!(common_prefix(&[a.clone()]), 5);
+        assert_eq!(common_prefix(std::slice::from_ref(&a)), 5);
         assert_eq!(common_prefix(&[]), 0);
         // The shortest ends inside what is common: one token is left to it.
         assert_eq!(
