@@ -279,7 +279,12 @@ pub(crate) struct WeightsFetchArgs {
     #[arg(long, value_name = "NAME", requires = "model", conflicts_with = "from")]
     pub(crate) revision: Option<String>,
     /// A file of a hub's repository; repeatable [default: all that models are usually loaded from].
-    #[arg(long = "file", value_name = "NAME", requires = "model", conflicts_with = "from")]
+    #[arg(
+        long = "file",
+        value_name = "NAME",
+        requires = "model",
+        conflicts_with = "from"
+    )]
     pub(crate) files: Vec<String>,
 }
 

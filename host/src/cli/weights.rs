@@ -50,7 +50,9 @@ fn fetch_weights(args: &WeightsFetchArgs, out: &Output) -> CommandResult {
     }
     let mut told = told?;
     told["model"] = model.as_str().into();
-    out.either(&told, || told["folder"].as_str().unwrap_or_default().to_owned())
+    out.either(&told, || {
+        told["folder"].as_str().unwrap_or_default().to_owned()
+    })
 }
 
 /// In the data folder.

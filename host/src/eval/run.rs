@@ -5,8 +5,8 @@ use super::cells::record_of;
 use super::dataset::{self, Dataset};
 use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
-use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
 use super::model::Chosen;
+use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, cells, choice, identity, model,
 };

@@ -63,7 +63,9 @@ pub struct Fetched {
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsFetchError {
     /// A name that could lead out of the data folder.
-    #[error("Model name `{0}` cannot be a folder: expected letters, digits, `.`, `_`, `-` and one `/`")]
+    #[error(
+        "Model name `{0}` cannot be a folder: expected letters, digits, `.`, `_`, `-` and one `/`"
+    )]
     Name(String),
     /// A name that stands for nothing that can be fetched.
     #[error("No source of weights for `{model}` is known: found {}", known.join(", "))]
@@ -152,7 +154,8 @@ impl WeightsFetchError {
 /// The folder for a model's weights, whether it is there or not.
 pub fn place(model: &str, folders: &Folders) -> Result<PathBuf, WeightsFetchError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed);
+    let plain =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && part.chars().all(allowed);
     let parts: Vec<&str> = model.split('/').collect();
     if parts.len() > 2 || !parts.iter().all(|part| plain(part)) {
         return Err(WeightsFetchError::Name(model.into()));
@@ -310,7 +313,11 @@ fn unpack(
         });
     }
     check(&member, &known.sha256)?;
-    settle(&member, &place(&known.id, folders)?, Path::new(known.file()))
+    settle(
+        &member,
+        &place(&known.id, folders)?,
+        Path::new(known.file()),
+    )
 }
 
 fn copy(

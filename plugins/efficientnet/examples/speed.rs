@@ -22,7 +22,9 @@ fn main() {
         settings: BTreeMap::from([("weights".into(), "random:0".into())]),
     };
     let mut encoder = Encoder::open(&options, &Host::detached()).expect("opens");
-    let pixels: Vec<u8> = (0..8 * 224 * 224 * 3_usize).map(|i| (i % 251) as u8).collect();
+    let pixels: Vec<u8> = (0..8 * 224 * 224 * 3_usize)
+        .map(|i| (i % 251) as u8)
+        .collect();
     let batch = ImageBatch::new(&pixels, 224, 224, 8).expect("fits");
     encoder.encode(&batch, &Host::detached()).expect("warms up");
     let start = Instant::now();
@@ -30,5 +32,8 @@ fn main() {
         encoder.encode(&batch, &Host::detached()).expect("runs");
     }
     let each = start.elapsed().as_secs_f64() * 1e3 / f64::from(8 * batches);
-    println!("{threads} threads: {each:.1} ms a picture, {:.1} pictures a second", 1e3 / each);
+    println!(
+        "{threads} threads: {each:.1} ms a picture, {:.1} pictures a second",
+        1e3 / each
+    );
 }

@@ -227,7 +227,10 @@ mod tests {
 
     /// candle's own convolution of a picture padded by hand.
     fn reference(x: &Tensor, kernel: &Tensor, bias: &Tensor, stride: usize) -> Tensor {
-        let (groups, side) = (x.dim(3).unwrap() / kernel.dim(1).unwrap(), kernel.dim(3).unwrap());
+        let (groups, side) = (
+            x.dim(3).unwrap() / kernel.dim(1).unwrap(),
+            kernel.dim(3).unwrap(),
+        );
         let pad = |len: usize| {
             let side = Side::same(len, side, stride);
             let end = (side.out - 1) * stride + kernel.dim(3).unwrap();

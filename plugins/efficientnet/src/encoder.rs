@@ -73,17 +73,14 @@ impl Encoder {
                 state.weights_digest = Some(format!("random:{seed}"));
                 drawn(&config, seed)
             }
-            (None, Some(folder)) => {
-                Checkpoint::open_folder(folder, &[FILE], &Layout::default()).and_then(
-                    |checkpoint| {
-                        host.info(format!(
-                            "{} tensors found; the classifier is not used",
-                            checkpoint.len()
-                        ));
-                        load(&config, checkpoint)
-                    },
-                )
-            }
+            (None, Some(folder)) => Checkpoint::open_folder(folder, &[FILE], &Layout::default())
+                .and_then(|checkpoint| {
+                    host.info(format!(
+                        "{} tensors found; the classifier is not used",
+                        checkpoint.len()
+                    ));
+                    load(&config, checkpoint)
+                }),
             (None, None) => {
                 return Err(Error::weights(format!(
                     "Model `{}` needs weights: expected a folder, found none",

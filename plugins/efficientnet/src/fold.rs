@@ -14,12 +14,10 @@ pub fn folded(
     let [out, inputs, height, width] = shape;
     // Keeps the scale of what passes through, halved by a ReLU, when weights are drawn.
     let deviation = (2.0 / (inputs * height * width) as f32).sqrt();
-    let kernel = weights.at(convolution).get_as(
-        "weight",
-        &shape,
-        Init::Normal(deviation),
-        DType::F64,
-    )?;
+    let kernel =
+        weights
+            .at(convolution)
+            .get_as("weight", &shape, Init::Normal(deviation), DType::F64)?;
     let norm = weights.at(norm);
     let vector = |name: &str, init| norm.get_as(name, &[out], init, DType::F64);
     let scale = vector("weight", Init::Ones)?;

@@ -60,10 +60,15 @@ impl Network {
         let mut names: Vec<String> = CLASSIFIER.map(str::to_owned).to_vec();
         names.extend([counter(STEM.1), counter(HEAD.1)]);
         let stages = config.stages.iter();
-        let expansions = stages.flat_map(|stage| std::iter::repeat_n(stage.expansion, stage.blocks));
+        let expansions =
+            stages.flat_map(|stage| std::iter::repeat_n(stage.expansion, stage.blocks));
         for (block, expansion) in expansions.enumerate() {
             let norms = [EXPAND.1, SPATIAL.1, PROJECT.1];
-            let norms = if expansion == 1 { &norms[1..] } else { &norms[..] };
+            let norms = if expansion == 1 {
+                &norms[1..]
+            } else {
+                &norms[..]
+            };
             for norm in norms {
                 names.push(counter(&format!("{BLOCKS}.{block}.{norm}")));
             }

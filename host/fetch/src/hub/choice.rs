@@ -5,7 +5,16 @@ use crate::error::{FetchError, Result};
 
 /// Endings of files for other programs than those that run models here.
 const OTHERS: [&str; 10] = [
-    ".h5", ".msgpack", ".ot", ".onnx", ".onnx_data", ".tflite", ".gguf", ".mlmodel", ".md", ".gitattributes",
+    ".h5",
+    ".msgpack",
+    ".ot",
+    ".onnx",
+    ".onnx_data",
+    ".tflite",
+    ".gguf",
+    ".mlmodel",
+    ".md",
+    ".gitattributes",
 ];
 /// Endings of the form of weights before safetensors.
 const PICKLES: [&str; 4] = [".bin", ".pt", ".pth", ".ckpt"];

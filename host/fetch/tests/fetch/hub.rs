@@ -119,14 +119,21 @@ fn a_repository_lies_in_the_cache_as_others_expect_it() {
     let again = cache.fetch().expect("there");
     assert_eq!((again.fetched, again.present, again.received), (0, 2, 0));
     // Without a token none is sent.
-    assert!(server.seen().iter().all(|r| r.header("authorization").is_none()));
+    assert!(
+        server
+            .seen()
+            .iter()
+            .all(|r| r.header("authorization").is_none())
+    );
 }
 
 #[test]
 fn files_can_be_named() {
     let server = Server::start(|r, s| honest(r, s, usize::MAX));
     let cache = Cache::of(&server);
-    let one = cache.fetch_of("org/name", &["config.json"]).expect("fetched");
+    let one = cache
+        .fetch_of("org/name", &["config.json"])
+        .expect("fetched");
     assert_eq!(one.fetched, 1);
     assert!(!one.folder.join("model.safetensors").exists());
     let error = cache.fetch_of("org/name", &["absent"]).expect_err("absent");
@@ -167,7 +174,14 @@ fn a_token_that_does_not_suffice_is_not_told() {
     cache.token = true;
     let error = cache.fetch().expect_err("refused");
     assert!(
-        matches!(error, FetchError::Refused { status: 403, with_login: true, .. }),
+        matches!(
+            error,
+            FetchError::Refused {
+                status: 403,
+                with_login: true,
+                ..
+            }
+        ),
         "{error}"
     );
     let told = format!("{error} {error:?} {:?}", error.hint());
@@ -201,10 +215,16 @@ fn what_is_not_there_is_said() {
     let server = Server::start(|r, s| honest(r, s, usize::MAX));
     let cache = Cache::of(&server);
     let error = cache.fetch_of("org/other", &[]).expect_err("absent");
-    assert!(matches!(error, FetchError::NotFound { status: 404, .. }), "{error}");
+    assert!(
+        matches!(error, FetchError::NotFound { status: 404, .. }),
+        "{error}"
+    );
     for name in ["", "..", "a/../b", "a/b/c", "a b", "/a"] {
         let error = cache.fetch_of(name, &[]).expect_err("bad name");
-        assert!(matches!(error, FetchError::RepositoryName { .. }), "{name:?}: {error}");
+        assert!(
+            matches!(error, FetchError::RepositoryName { .. }),
+            "{name:?}: {error}"
+        );
     }
 }
 
@@ -257,7 +277,10 @@ fn another_content_than_listed_is_refused_and_leaves_no_reference() {
     });
     let cache = Cache::of(&server);
     let error = cache.fetch().expect_err("another content");
-    assert!(matches!(error, FetchError::ChecksumDiffers { .. }), "{error}");
+    assert!(
+        matches!(error, FetchError::ChecksumDiffers { .. }),
+        "{error}"
+    );
     assert!(!cache.referred());
     assert!(!cache.path("snapshots").exists());
 }
@@ -285,7 +308,8 @@ fn lists_that_lead_astray_are_refused() {
             "{siblings}: {error}"
         );
     }
-    let server = Server::start(|_, s| whole(s, "200 OK", &[], b"{\"sha\": \"../x\", \"siblings\": []}"));
+    let server =
+        Server::start(|_, s| whole(s, "200 OK", &[], b"{\"sha\": \"../x\", \"siblings\": []}"));
     let error = Cache::of(&server).fetch().expect_err("refused");
     assert!(matches!(error, FetchError::Listing { .. }), "{error}");
 }

