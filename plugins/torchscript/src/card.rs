@@ -93,7 +93,11 @@ impl Card {
         if let Some(mean) = pixels.mean.iter().find(|mean| !mean.is_finite()) {
             return Err(format!("`mean`: expected numbers, found {mean}"));
         }
-        if let Some(std) = pixels.std.iter().find(|std| !(std.is_finite() && **std > 0.0)) {
+        if let Some(std) = pixels
+            .std
+            .iter()
+            .find(|std| !(std.is_finite() && **std > 0.0))
+        {
             return Err(format!("`std`: expected numbers above 0, found {std}"));
         }
         if card.output.key.is_some() && card.output.index.is_some() {
@@ -172,10 +176,7 @@ std = [0.25, 0.25, 0.25]
         assert_eq!(pixels.geometry, Geometry::ShortestEdgeCrop { edge: 72 });
         assert_eq!(card.output, Output::default());
         let more = format!("{GOOD}[output]\nkey = \"features\"\npooling = \"first_token\"\n");
-        assert_eq!(
-            Card::parse(&more).unwrap().output.pooling,
-            Pool::FirstToken
-        );
+        assert_eq!(Card::parse(&more).unwrap().output.pooling, Pool::FirstToken);
     }
 
     #[test]

@@ -65,7 +65,10 @@ impl Encoder {
             .map_err(|error| Error::weights(format!("`{PROGRAM}` cannot be used: {error}")))?;
         state.preprocessing = card.preprocessing();
         state.batch_size = card.batch;
-        state.notes = vec![format!("{}; licence of the weights: {}", card.title, card.licence)];
+        state.notes = vec![format!(
+            "{}; licence of the weights: {}",
+            card.title, card.licence
+        )];
         let channel = |values: [f64; 3]| {
             Tensor::from_slice(&values)
                 .to_kind(Kind::Double)
@@ -79,12 +82,13 @@ impl Encoder {
             program,
         };
         let pixels = &encoder.card.preprocessing;
-        let black = vec![0; 3 * encoder.card.batch as usize * (pixels.width * pixels.height) as usize];
+        let black =
+            vec![0; 3 * encoder.card.batch as usize * (pixels.width * pixels.height) as usize];
         let (width, height) = (pixels.width as usize, pixels.height as usize);
         let batch = ImageBatch::new(&black, width, height, encoder.card.batch as usize)?;
-        let tried = encoder
-            .run(&batch)
-            .map_err(|reason| Error::weights(format!("`{PROGRAM}` does not fit `{CARD}`: {reason}")))?;
+        let tried = encoder.run(&batch).map_err(|reason| {
+            Error::weights(format!("`{PROGRAM}` does not fit `{CARD}`: {reason}"))
+        })?;
         encoder.opened.embedding_dim = u32::try_from(tried.size()[1]).map_err(Error::internal)?;
         host.info(&encoder.opened.notes[0]);
         Ok(encoder)
@@ -129,7 +133,8 @@ impl Encoder {
             (IValue::Tuple(values), None, Some(index)) => {
                 let count = values.len();
                 let value = values.into_iter().nth(index);
-                value.ok_or_else(|| format!("expected a value at `index` {index}, found {count}"))?
+                value
+                    .ok_or_else(|| format!("expected a value at `index` {index}, found {count}"))?
             }
             (IValue::GenericDict(pairs), Some(key), None) => {
                 let wanted = IValue::String(key.clone());
@@ -138,9 +143,13 @@ impl Encoder {
                     .1
             }
             (IValue::Tensor(_), ..) => {
-                return Err("the program gives one tensor: `key` and `index` must be left out".into());
+                return Err(
+                    "the program gives one tensor: `key` and `index` must be left out".into(),
+                );
             }
-            (IValue::Tuple(_), ..) => return Err("the program gives a tuple: `index` is needed".into()),
+            (IValue::Tuple(_), ..) => {
+                return Err("the program gives a tuple: `index` is needed".into());
+            }
             (IValue::GenericDict(_), ..) => {
                 return Err("the program gives a dictionary: `key` is needed".into());
             }

@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use focus_plugin_sdk::{
-    ErrorKind, Host, ImageBatch, ImageEncoder as _, Model as _, OpenOptions,
-};
+use focus_plugin_sdk::{ErrorKind, Host, ImageBatch, ImageEncoder as _, Model as _, OpenOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use torchscript::card::{CARD, ID, PROGRAM};
@@ -57,7 +55,11 @@ fn embeddings_agree_with_python() {
     let state = encoder.opened();
     assert_eq!((state.embedding_dim, state.batch_size), (32, 2));
     assert_eq!(state.preprocessing.width, 64);
-    assert!(state.notes[0].contains("licence of the weights"), "{:?}", state.notes);
+    assert!(
+        state.notes[0].contains("licence of the weights"),
+        "{:?}",
+        state.notes
+    );
     let rgb = [picture(0), picture(1)].concat();
     let batch = ImageBatch::new(&rgb, WIDTH, HEIGHT, 2).unwrap();
     let found = encoder.encode(&batch, &Host::detached()).unwrap();
@@ -67,7 +69,10 @@ fn embeddings_agree_with_python() {
         .map(|four| f32::from_le_bytes(four.try_into().unwrap()));
     assert_eq!(found.values().len(), bytes.len() / 4);
     for (at, (found, wanted)) in found.values().iter().zip(wanted).enumerate() {
-        assert!((found - wanted).abs() <= 1e-5, "value {at}: expected {wanted}, found {found}");
+        assert!(
+            (found - wanted).abs() <= 1e-5,
+            "value {at}: expected {wanted}, found {found}"
+        );
     }
 }
 
@@ -110,7 +115,10 @@ fn a_card_that_does_not_fit_is_refused_at_opening() {
 #[test]
 fn another_picture_size_is_the_card_s() {
     let folder = changed("width = 64", "width = 32");
-    assert_eq!(open(folder.path()).unwrap().opened().preprocessing.width, 32);
+    assert_eq!(
+        open(folder.path()).unwrap().opened().preprocessing.width,
+        32
+    );
 }
 
 #[test]
@@ -118,10 +126,16 @@ fn folders_without_a_program_are_refused() {
     let folder = changed("batch = 2", "batch = 2");
     std::fs::write(folder.path().join(PROGRAM), b"no archive").unwrap();
     let error = open(folder.path()).unwrap_err();
-    assert!(error.to_string().contains("not a TorchScript program"), "{error}");
+    assert!(
+        error.to_string().contains("not a TorchScript program"),
+        "{error}"
+    );
     std::fs::remove_file(folder.path().join(CARD)).unwrap();
     let error = open(folder.path()).unwrap_err();
-    assert!(error.to_string().contains("Cannot read `encoder.toml`"), "{error}");
+    assert!(
+        error.to_string().contains("Cannot read `encoder.toml`"),
+        "{error}"
+    );
     let error = Encoder::open(&options(None), &Host::detached()).unwrap_err();
     assert!(error.hint().unwrap().contains("docs/torchscript.md"));
 }
