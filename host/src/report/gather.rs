@@ -206,11 +206,12 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
         .into_iter()
         .filter(|m| manifest.methods.iter().any(|id| id == m.id))
         .collect();
+    let texts = Texts::read(run.path(), answers.dim())?;
     let inputs = crate::eval::CellInputs {
         records: &records,
         asked: &asked(&answers)?,
         embeddings: &Embeddings::read(&answers, &records)?,
-        texts: Texts::read(run.path(), answers.dim())?.as_ref(),
+        texts: texts.as_ref(),
         dataset: manifest
             .datasets
             .first()
