@@ -205,10 +205,6 @@ pub fn feature(family: &str, side: &str) -> String {
     }
 }
 
-pub fn is_resnet(config: &Config) -> bool {
-    matches!(config.image, Image::ResNet(_))
-}
-
 pub fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter()

@@ -182,6 +182,7 @@ fn what_is_asked_of_the_plugin_is_checked() {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect(),
+        ..OpenOptions::default()
     };
     let said = |options: OpenOptions| MedGemma::open(&options, &Host::detached()).unwrap_err();
     let error = said(options("google/medgemma-4b-it", None, &[]));

@@ -138,7 +138,12 @@ impl Settings {
         if settings.r == 0 || settings.rank_pattern.0.iter().any(|(_, rank)| *rank == 0) {
             return wrong("a rank is 0".into());
         }
-        let alphas = settings.alpha_pattern.0.iter().map(|(_, alpha)| alpha).chain([&settings.lora_alpha]);
+        let alphas = settings
+            .alpha_pattern
+            .0
+            .iter()
+            .map(|(_, alpha)| alpha)
+            .chain([&settings.lora_alpha]);
         if alphas.into_iter().any(|alpha| !alpha.is_finite()) {
             return wrong("an alpha is not finite".into());
         }
