@@ -32,7 +32,7 @@ pub use identity::{SETTINGS_OPTION, SIZE, SPLIT_OPTION};
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
 pub use prompting::{
-    AdapterFacts, CandidateMass, GENERATIONS, PROMPTING, PromptingFacts,
+    AdapterFacts, CandidateMass, GENERATIONS, PROMPTING, PromptedInputs, PromptingFacts,
     compute_cells as compute_prompted,
 };
 pub use run::{ANSWERS, ERROR_BUDGET, RunOutcome, run};

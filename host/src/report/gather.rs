@@ -4,8 +4,8 @@ use super::{CellReport, FailureCount, REPORT_SCHEMA, Report, SplitCount};
 use crate::eval::method::{self, Method};
 use crate::eval::{
     ANSWERS, Advised, CELLS_FILE, CellRecord, DRIFT_FILE, Drift, ERROR_BUDGET, Embeddings,
-    EvalError, FACTS_FILE, Facts, GENERATIONS, PromptingFacts, SETTINGS_OPTION, SIZE, SPLITS_FILE,
-    SplitRecord, Texts, compute_cells, compute_prompted, notes_of, record_of,
+    EvalError, FACTS_FILE, Facts, GENERATIONS, PromptedInputs, PromptingFacts, SETTINGS_OPTION,
+    SIZE, SPLITS_FILE, SplitRecord, Texts, compute_cells, compute_prompted, notes_of, record_of,
 };
 use focus_analysis::{
     AS_PUBLISHED_SUFFIX, Catalogue, CellContext, CellStatus, Grid, Options, RunSource, analyse,
@@ -254,12 +254,7 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
     }
     let answers = run.answer_file(ANSWERS)?;
     let manifest = run.manifest();
-    let splits = splits(run).map_err(|error| {
-        EvalError::Input(Advised {
-            message: error.to_string(),
-            hint: error.hint(),
-        })
-    })?;
+    let splits = splits_of(run)?;
     let published = splits.as_ref().and_then(|splits| splits.published.as_ref());
     let methods: Vec<&Method> = method::all()
         .into_iter()
@@ -291,6 +286,15 @@ pub fn rebuild(run: &RunView) -> Result<(Vec<CellRecord>, Vec<Predictions>), Eva
 }
 
 /// The same for a prompted model.
+fn splits_of(run: &RunView) -> Result<Option<SplitRecord>, EvalError> {
+    splits(run).map_err(|error| {
+        EvalError::Input(Advised {
+            message: error.to_string(),
+            hint: error.hint(),
+        })
+    })
+}
+
 fn rebuild_prompted(
     run: &RunView,
     records: &Records,
@@ -298,21 +302,23 @@ fn rebuild_prompted(
 ) -> Result<(Vec<CellRecord>, Vec<Predictions>), EvalError> {
     let answers = run.generation_file(GENERATIONS, &prompting.layout())?;
     let manifest = run.manifest();
+    let splits = splits_of(run)?;
     let first = |ids: Option<&String>| ids.cloned().unwrap_or_default();
     let dataset = first(manifest.datasets.first().map(|dataset| &dataset.id));
     let model = first(manifest.models.first().map(|model| &model.id));
     let mut predictions = Vec::new();
-    let cells = compute_prompted(
-        &answers,
+    let inputs = PromptedInputs {
+        file: &answers,
         records,
-        &dataset,
-        &model,
-        &prompting.without_prompt,
-        &mut |cell| {
-            predictions.push(cell.clone());
-            Ok(())
-        },
-    )?;
+        published: splits.as_ref().and_then(|splits| splits.published.as_ref()),
+        dataset: &dataset,
+        model: &model,
+        without: &prompting.without_prompt,
+    };
+    let cells = compute_prompted(&inputs, &mut |cell| {
+        predictions.push(cell.clone());
+        Ok(())
+    })?;
     Ok((cells, predictions))
 }
 

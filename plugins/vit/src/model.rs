@@ -241,7 +241,7 @@ impl Block {
                 let value = linear(value, dim, dim, biases.value)?;
                 match config.position {
                     Position::Rotary { .. } => Projections::Separate { query, key, value },
-                    _ => Projections::joined(&query, &key, &value)?,
+                    Position::Table { .. } => Projections::joined(&query, &key, &value)?,
                 }
             }
             _ => return Err(unfit("attention has one map or three".into())),

@@ -5,6 +5,9 @@ use super::PROMPTING;
 use super::score::{Judged, judge};
 use crate::eval::EvalError;
 use crate::eval::cells::CellRecord;
+use crate::eval::splits::PublishedReading;
+use focus_analysis::AS_PUBLISHED_SUFFIX;
+use focus_curation::splits::{FileShape, Split};
 use focus_store::{
     CellKey, Fold, GenerationFile, GenerationRow, Outcome, PredictionRow, Predictions, Records,
     StoreError,
@@ -27,15 +30,28 @@ pub struct CandidateMass {
 /// Generations of one task by sample.
 type Answers = BTreeMap<u32, GenerationRow>;
 
-/// Compute the cell of every prompt; `store` gets each one's predictions as they come. `without` are tasks that have no prompt.
+/// What prompted cells are computed from.
+pub struct PromptedInputs<'a> {
+    /// The answers.
+    pub file: &'a GenerationFile,
+    /// Records and labels.
+    pub records: &'a Records,
+    /// What the published code makes of the split, where it is a published file.
+    pub published: Option<&'a PublishedReading>,
+    /// The dataset's id.
+    pub dataset: &'a str,
+    /// The model's id.
+    pub model: &'a str,
+    /// Tasks that have no prompt.
+    pub without: &'a [String],
+}
+
+/// Compute the cell of every prompt; `store` gets each one's predictions as they come.
 pub fn compute_cells(
-    file: &GenerationFile,
-    records: &Records,
-    dataset: &str,
-    model: &str,
-    without: &[String],
+    inputs: &PromptedInputs<'_>,
     store: &mut dyn FnMut(&Predictions) -> Result<(), EvalError>,
 ) -> Result<Vec<CellRecord>, EvalError> {
+    let PromptedInputs { file, records, .. } = *inputs;
     let layout = file.layout();
     let mut by_task: BTreeMap<&str, Answers> = BTreeMap::new();
     for batch in file.batches()? {
@@ -46,24 +62,39 @@ pub fn compute_cells(
             by_task.entry(task).or_default().insert(row.sample, row);
         }
     }
-    let key = |task: &str| CellKey::new(dataset, task, PROMPTING, model);
+    let key = |task: &str| CellKey::new(inputs.dataset, task, PROMPTING, inputs.model);
     let mut cells = Vec::new();
     for task in &layout.prompts {
         let answers = by_task.remove(task.as_str()).unwrap_or_default();
-        let Some((predictions, mass)) =
-            predictions(key(task), &answers, records, &layout.variants)?
-        else {
-            cells.push(skipped(key(task), "no test image has a known label"));
-            continue;
+        let tested = |sample: &u32| {
+            let split = records.rows[*sample as usize].split.as_deref();
+            split == Some(Fold::Test.as_str())
         };
-        store(&predictions)?;
-        cells.push(CellRecord {
-            candidate_mass: mass,
-            ..CellRecord::new(predictions.cell)
-        });
+        let own = answers.keys().copied().filter(tested).map(Listed::plain);
+        let mut wanted = vec![(key(task), own.collect())];
+        if let Some(published) = inputs.published {
+            let twin = CellKey {
+                method: format!("{PROMPTING}{AS_PUBLISHED_SUFFIX}"),
+                ..key(task)
+            };
+            wanted.push((twin, published_rows(published, &answers, task)));
+        }
+        for (key, rows) in wanted {
+            let made = predictions(key.clone(), &rows, &answers, records, &layout.variants)?;
+            let Some((predictions, mass)) = made else {
+                cells.push(skipped(key, "no test image has a known label"));
+                continue;
+            };
+            store(&predictions)?;
+            cells.push(CellRecord {
+                candidate_mass: mass,
+                ..CellRecord::new(predictions.cell)
+            });
+        }
     }
     cells.extend(
-        without
+        inputs
+            .without
             .iter()
             .map(|task| skipped(key(task), "there is no prompt for this task")),
     );
@@ -95,20 +126,71 @@ fn check_id(
     })
 }
 
+/// A row of a cell.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    sample: u32,
+    copy: u32,
+    /// The published label, where it is not the record's.
+    label: Option<bool>,
+}
+
+impl Listed {
+    fn plain(sample: u32) -> Self {
+        Self {
+            sample,
+            copy: 0,
+            label: None,
+        }
+    }
+}
+
+/// The rows of the published analysis. Its join by row position (mBRSET) is of the encoders' results alone: prompted answers keep
+/// their own labels there.
+fn published_rows(reading: &PublishedReading, answers: &Answers, task: &str) -> Vec<Listed> {
+    let shape = reading.account.file.as_ref().map(|file| file.shape);
+    let mut copies: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for used in reading.uses.iter().filter(|used| used.split == Split::Test) {
+        let (labels, times) = match shape {
+            Some(FileShape::Mbrset) => (None, used.rows),
+            _ => (used.labels.as_ref(), used.analysed),
+        };
+        let label = labels.map(|labels| labels.get(task).copied());
+        if !answers.contains_key(&used.sample) || label == Some(None) {
+            continue;
+        }
+        for _ in 0..times {
+            let copy = copies.entry(used.sample).or_default();
+            rows.push(Listed {
+                sample: used.sample,
+                copy: *copy,
+                label: label.flatten(),
+            });
+            *copy += 1;
+        }
+    }
+    rows
+}
+
 type Cell = (Predictions, Option<CandidateMass>);
 
 fn predictions(
     key: CellKey,
+    listed: &[Listed],
     answers: &Answers,
     records: &Records,
     variants: &[String],
 ) -> Result<Option<Cell>, EvalError> {
     let mut rows = Vec::new();
     let mut judged: Vec<Option<Judged>> = Vec::new();
-    for (sample, answer) in answers {
-        let record = &records.rows[*sample as usize];
+    for row in listed {
+        let answer = &answers[&row.sample];
+        let record = &records.rows[row.sample as usize];
         let label = record.labels.get(&key.task).copied();
-        let published_label = record.published_labels.get(&key.task).copied();
+        let published_label = row
+            .label
+            .or_else(|| record.published_labels.get(&key.task).copied());
         if label.is_none() && published_label.is_none() {
             continue;
         }
@@ -117,10 +199,10 @@ fn predictions(
             .as_ref()
             .map(|said| judge(said, variants, answer.outcome == Outcome::Refused));
         rows.push(PredictionRow {
-            sample: *sample,
+            sample: row.sample,
             id: record.id.clone(),
             fold: Fold::Test,
-            copy: 0,
+            copy: row.copy,
             split: record.split.clone(),
             patient: record.patient.clone(),
             label,

@@ -17,7 +17,7 @@ mod run;
 mod score;
 
 pub use adapter::AdapterFacts;
-pub use cells::{CandidateMass, compute_cells};
+pub use cells::{CandidateMass, PromptedInputs, compute_cells};
 pub use facts::PromptingFacts;
 pub use question::GENERATIONS;
 pub use run::{Job, evaluate};

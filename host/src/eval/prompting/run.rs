@@ -14,7 +14,9 @@ use crate::eval::features::{FeatureCounts, FeatureError, Wanted};
 use crate::eval::method::Method;
 use crate::eval::model::Chosen;
 use crate::eval::run::{MACHINE_FILE, RunOutcome, write_json};
-use crate::eval::{Advised, CELLS_FILE, EvalError, FACTS_FILE, Facts, identity};
+use crate::eval::{
+    Advised, CELLS_FILE, EvalError, FACTS_FILE, Facts, SPLITS_FILE, identity, splits,
+};
 use crate::progress::Progress;
 use crate::report;
 use focus_images::{Limits, PixelCache};
@@ -221,18 +223,25 @@ impl<'a> Arm<'a> {
             run.write_records(&job.dataset.records)?;
         }
         write_json(&folder.join(FACTS_FILE), &self.facts)?;
+        let splits = splits::record(job.dataset);
+        if let Some(splits) = &splits {
+            write_json(&folder.join(SPLITS_FILE), splits)?;
+        }
         write_json(&folder.join(MACHINE_FILE), &identity::machine(job.chosen))?;
         let (answers, counts) = self.ask(&run, &wanted, source, generator)?;
 
         job.progress.begin("Reading answers", 0);
-        let cells = cells::compute_cells(
-            &answers,
-            &job.dataset.records,
-            &self.facts.dataset.id,
-            &manifest.models[0].id,
-            &self.prompting.without_prompt,
-            &mut |predictions| Ok(run.write_predictions(predictions)?),
-        )?;
+        let inputs = cells::PromptedInputs {
+            file: &answers,
+            records: &job.dataset.records,
+            published: splits.as_ref().and_then(|splits| splits.published.as_ref()),
+            dataset: &self.facts.dataset.id,
+            model: &manifest.models[0].id,
+            without: &self.prompting.without_prompt,
+        };
+        let cells = cells::compute_cells(&inputs, &mut |predictions| {
+            Ok(run.write_predictions(predictions)?)
+        })?;
         write_json(&folder.join(CELLS_FILE), &cells)?;
         job.progress.end(&format!("{} cells", cells.len()));
         let (report, metrics) = report::gather(&run, &focus_analysis::Options::default())?;
