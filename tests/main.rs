@@ -6,6 +6,7 @@ mod cli;
 mod curation;
 mod dual;
 mod failures;
+mod generators;
 mod idrid;
 mod layering;
 mod many;

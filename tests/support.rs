@@ -25,6 +25,12 @@ pub(crate) struct Built {
     pub(crate) vit: PathBuf,
     /// `libclip.so`.
     pub(crate) clip: PathBuf,
+    /// `libmedgemma.so`.
+    pub(crate) medgemma: PathBuf,
+    /// `libqwen3_vl.so`.
+    pub(crate) qwen3_vl: PathBuf,
+    /// `libllava_next.so`.
+    pub(crate) llava_next: PathBuf,
     _plugins: TempDir,
 }
 
@@ -47,6 +53,12 @@ pub(crate) fn built() -> &'static Built {
             "vit",
             "-p",
             "clip",
+            "-p",
+            "medgemma",
+            "-p",
+            "qwen3-vl",
+            "-p",
+            "llava-next",
         ]);
         let folder = profile_folder();
         if folder.ends_with("release") {
@@ -71,9 +83,20 @@ pub(crate) fn built() -> &'static Built {
             hostile: copy("libhostile.so"),
             vit: copy("libvit.so"),
             clip: copy("libclip.so"),
+            medgemma: copy("libmedgemma.so"),
+            qwen3_vl: copy("libqwen3_vl.so"),
+            llava_next: copy("libllava_next.so"),
             _plugins: plugins,
         };
-        for plugin in [&built.handcrafted, &built.hostile, &built.vit, &built.clip] {
+        for plugin in [
+            &built.handcrafted,
+            &built.hostile,
+            &built.vit,
+            &built.clip,
+            &built.medgemma,
+            &built.qwen3_vl,
+            &built.llava_next,
+        ] {
             let out = Command::new(&built.host)
                 .args(["plugin", "seal"])
                 .arg(plugin)
