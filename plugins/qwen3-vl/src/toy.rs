@@ -32,16 +32,20 @@ pub fn chat() -> Result<Chat, ChatError> {
     for byte in 0..=u8::MAX {
         add(&mut vocab, letter(byte).to_string());
     }
-    // Words grow letter by letter, so that every step is a pair of what is there.
+    // Words grow letter by letter, those behind a blank from the word without it: pairs are joined in the order of this list.
     for word in WORDS {
-        let letters: Vec<char> = word.chars().collect();
-        for length in 2..=letters.len() {
-            let start: String = letters[..length - 1].iter().collect();
-            let pair = json!([start, letters[length - 1].to_string()]);
+        let blank = word.strip_prefix('Ġ').map(|_| 'Ġ'.len_utf8());
+        let cuts = match blank {
+            Some(blank) => vec![blank],
+            None => (1..word.len()).collect(),
+        };
+        for cut in cuts {
+            let end = if blank.is_some() { word.len() } else { cut + 1 };
+            let pair = json!([word[..cut], word[cut..end]]);
             if !merges.contains(&pair) {
                 merges.push(pair);
             }
-            add(&mut vocab, letters[..length].iter().collect());
+            add(&mut vocab, word[..end].to_owned());
         }
     }
     let first = vocab.len();
