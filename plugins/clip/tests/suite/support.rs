@@ -1,7 +1,7 @@
 //! Fixtures, opened and compared.
 
 use clip::card::{self, Card};
-use clip::config::{Config, Image};
+use clip::config::Config;
 use clip::open;
 use clip::settings::Track;
 use clip::similarity::Scale;
@@ -203,10 +203,6 @@ pub fn feature(family: &str, side: &str) -> String {
     } else {
         format!("{side}_features")
     }
-}
-
-pub fn is_resnet(config: &Config) -> bool {
-    matches!(config.image, Image::ResNet(_))
 }
 
 pub fn difference(a: &[f32], b: &[f32]) -> f32 {
