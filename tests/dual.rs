@@ -152,8 +152,9 @@ fn six_models_three_tasks_two_methods_in_one_pass_an_image() {
         let of_method = cells.filter(|cell| cell["cell"]["method"] == method);
         assert_eq!(of_method.count(), 18, "{method}");
     }
-    let coverage = report["summary"]["coverage"][0].to_string();
-    assert!(coverage.contains("zero_shot"), "{coverage}");
+    let coverage = &report["summary"]["coverage"][0];
+    assert_eq!(coverage["counts"]["present"], 36, "{coverage}");
+    assert_eq!(coverage["expected"], 36, "{coverage}");
 }
 
 /// A folder of weights by model: the tiny reference model that the plugin's own tests have.
