@@ -1,7 +1,7 @@
 //! Fixtures, opened and compared.
 
 use clip::card::{self, Card};
-use clip::config::{Config, Image};
+use clip::config::Config;
 use clip::open;
 use clip::settings::Track;
 use clip::similarity::Scale;
