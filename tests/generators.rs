@@ -37,10 +37,10 @@ fn toys_of_every_family_are_prompted_and_say_that_they_are_toys() {
         ];
         prompted(&place, plugin, &data, name, &more);
         let found = report(&place.path(name));
-        let notes = found["notes"].to_string();
+        let control = found["control"].to_string();
         assert!(
-            notes.contains("RANDOM WEIGHTS (seed 1), SIZE `tiny`"),
-            "{notes}"
+            control.contains("RANDOM WEIGHTS (seed 1), SIZE `tiny`"),
+            "{control}"
         );
         let test = &found["splits"]["test"];
         assert_eq!(

@@ -34,7 +34,7 @@ pub enum EvalError {
     Synthetic(#[from] focus_synth::Error),
     /// The model's weights are not on this machine.
     #[error(transparent)]
-    Weights(#[from] crate::weights::WeightsError),
+    Weights(#[from] Box<crate::weights::WeightsError>),
     /// A fit could not be made.
     #[error(transparent)]
     Probe(#[from] ProbeError),

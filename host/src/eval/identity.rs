@@ -8,10 +8,11 @@ use super::permission;
 use super::pixels::spec_of;
 use super::{Advised, ERROR_BUDGET, EvalError, Facts, PluginFacts};
 use crate::config::EvalConfig;
+use crate::weights::resolve;
 use focus_curation::splits::SplitKind;
 use focus_plugin_abi::v1::message::{InterfaceName, OpenedModel, RANDOM_WEIGHTS};
 use focus_store::{ModelIdentity, ModelKey, PluginIdentity, Records, RunManifest};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -212,8 +213,11 @@ pub fn default_folder(manifest: &RunManifest) -> PathBuf {
     Path::new("runs").join(name.replace('/', "_"))
 }
 
-/// `blake3:hex` over names and contents of the weight files that the card lists, or of every file in the folder where it lists
-/// none. The host's own word: a plugin that leaves `weights_digest` out must not be given another's embeddings.
+/// Size in bytes up to which a file beside the listed weights is taken for part of the model: configuration, tokenizer, template.
+const SMALL: u64 = 64 << 20;
+
+/// `blake3:hex` over names and contents of the weight files that the card lists, shards too, and of every small file beside them; of
+/// every file in the folder where the card lists none. The host's own word: a plugin that leaves `weights_digest` out must not be given another's embeddings.
 pub fn weights_digest(folder: &Path, listed: &[String]) -> Result<String, EvalError> {
     let fault = |path: &Path, error: std::io::Error| {
         let hint = "Give the folder that holds the model's weight files: --weights DIR";
@@ -222,16 +226,29 @@ pub fn weights_digest(folder: &Path, listed: &[String]) -> Result<String, EvalEr
             hint,
         ))
     };
-    let mut names: Vec<String> = listed.to_vec();
-    if names.is_empty() {
-        for entry in std::fs::read_dir(folder).map_err(|e| fault(folder, e))? {
-            let entry = entry.map_err(|e| fault(folder, e))?;
-            if entry.path().is_file() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
+    let named = resolve(folder, listed).map_err(|missing| {
+        let hint = "Give the folder that holds the model's weight files: --weights DIR";
+        EvalError::Input(Advised::new(
+            format!(
+                "Cannot read weights in `{}`: expected {}, which is not there",
+                folder.display(),
+                missing.join(", ")
+            ),
+            hint,
+        ))
+    })?;
+    let mut names: BTreeSet<String> = named.into_iter().collect();
+    for entry in std::fs::read_dir(folder).map_err(|e| fault(folder, e))? {
+        let path = entry.map_err(|e| fault(folder, e))?.path();
+        // Through links: files of a hub's cache are links.
+        let Ok(file) = std::fs::metadata(&path) else {
+            continue;
+        };
+        if file.is_file() && (listed.is_empty() || file.len() <= SMALL) {
+            let name = path.file_name().unwrap_or_default();
+            names.insert(name.to_string_lossy().into_owned());
         }
     }
-    names.sort();
     let mut all = blake3::Hasher::new();
     let mut buffer = vec![0; 1 << 20];
     for name in names {

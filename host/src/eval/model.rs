@@ -2,12 +2,14 @@
 
 use super::{Advised, EvalError};
 use crate::config::{EvalConfig, WorkerConfig};
+use crate::weights;
 use focus_models::{
     ClientOptions, DescribedPlugin, DualEncoder, Generator, ImageEncoder, InProcessEncoder,
     Timeouts, WorkerClient, WorkerOptions, describe, describe_in_process,
 };
 use focus_plugin_abi::v1::message::{
-    InterfaceName, ModelDescriptor, OpenOptions, OpenedModel, PluginDescriptor,
+    Group, InterfaceName, ModelDescriptor, OpenOptions, OpenedModel, PluginDescriptor,
+    RANDOM_WEIGHTS,
 };
 use focus_worker::Sidecar;
 use std::path::Path;
@@ -113,7 +115,7 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
                     format!("Its models: {}", known()),
                 ))
             })?,
-        None => models.first().cloned().ok_or_else(|| {
+        None => by_default(models, config).cloned().ok_or_else(|| {
             EvalError::Plugin(Advised::plain(format!(
                 "Plugin `{}` offers no model",
                 plugin.descriptor.name
@@ -138,6 +140,31 @@ pub fn choose(config: &EvalConfig) -> Result<Chosen, EvalError> {
         plugin,
         model,
     })
+}
+
+/// The model when none is named: the first; where weights are needed and none are given, the first whose weights are on this
+/// machine, else the first that is published somewhere, so that the way to its weights can be told.
+fn by_default<'a>(
+    models: &'a [ModelDescriptor],
+    config: &EvalConfig,
+) -> Option<&'a ModelDescriptor> {
+    if config.weights.is_some() || config.settings.contains_key(RANDOM_WEIGHTS) {
+        return models.first();
+    }
+    let at_hand = |model: &&ModelDescriptor| {
+        let (id, files) = (&model.id, &model.weight_files);
+        weights::fetch::fetched(id, files, &config.folders).is_some()
+            || matches!(weights::in_cache(model, &config.folders.hub), Ok(Some(_)))
+    };
+    let published = || models.iter().filter(|model| model.hub.is_some());
+    // A plugin named for a medical model means that one, not its general kin.
+    let of_the_field = |model: &&ModelDescriptor| model.group != Group::General;
+    models
+        .iter()
+        .find(at_hand)
+        .or_else(|| published().find(of_the_field))
+        .or_else(|| published().next())
+        .or(models.first())
 }
 
 impl Chosen {

@@ -39,7 +39,10 @@ impl WeightsError {
 }
 
 /// The folder with the weights of a card that is published on the hub and wants files; `None` for one that is not or wants none.
-pub fn in_cache(model: &ModelDescriptor, cache: &Path) -> Result<Option<PathBuf>, WeightsError> {
+pub fn in_cache(
+    model: &ModelDescriptor,
+    cache: &Path,
+) -> Result<Option<PathBuf>, Box<WeightsError>> {
     let Some(hub) = model
         .hub
         .as_ref()
@@ -47,26 +50,22 @@ pub fn in_cache(model: &ModelDescriptor, cache: &Path) -> Result<Option<PathBuf>
     else {
         return Ok(None);
     };
-    let failed = |found: String| WeightsError {
-        model: model.id.clone(),
-        hub: hub.clone(),
-        files: model.weight_files.clone(),
-        cache: cache.to_path_buf(),
-        found,
+    let failed = |found: String| {
+        Box::new(WeightsError {
+            model: model.id.clone(),
+            hub: hub.clone(),
+            files: model.weight_files.clone(),
+            cache: cache.to_path_buf(),
+            found,
+        })
     };
     let Some(folder) = snapshot(hub, cache) else {
         return Err(failed("no snapshot of it".into()));
     };
-    let missing: Vec<&str> = model
-        .weight_files
-        .iter()
-        .filter(|file| !folder.join(file).is_file())
-        .map(String::as_str)
-        .collect();
-    if !missing.is_empty() {
-        return Err(failed(format!("a snapshot without {}", missing.join(", "))));
+    match super::resolve(&folder, &model.weight_files) {
+        Ok(_) => Ok(Some(folder)),
+        Err(missing) => Err(failed(format!("a snapshot without {}", missing.join(", ")))),
     }
-    Ok(Some(folder))
 }
 
 /// The snapshot of a repository's revision, where the cache has one.

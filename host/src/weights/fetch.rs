@@ -166,7 +166,7 @@ pub fn place(model: &str, folders: &Folders) -> Result<PathBuf, WeightsFetchErro
 /// Weights that were fetched before: the folder, if it has all `files`, of which there must be one at least.
 pub fn fetched(model: &str, files: &[String], folders: &Folders) -> Option<PathBuf> {
     let folder = place(model, folders).ok()?.canonicalize().ok()?;
-    let whole = !files.is_empty() && files.iter().all(|file| folder.join(file).is_file());
+    let whole = !files.is_empty() && super::resolve(&folder, files).is_ok();
     whole.then_some(folder)
 }
 

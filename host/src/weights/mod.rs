@@ -3,5 +3,7 @@
 
 mod cache;
 pub mod fetch;
+mod files;
 
 pub use cache::{WeightsError, in_cache, snapshot};
+pub use files::resolve;

@@ -18,6 +18,8 @@ pub fn qwen3_vl_8b() -> ModelDescriptor {
     ModelDescriptor {
         id: QWEN3_VL_8B.into(),
         title: "Qwen3-VL 8B Instruct".into(),
+        // The index names the shards; small files beside them count too.
+        weight_files: vec!["model.safetensors.index.json".into(), "config.json".into()],
         weights_license: Some("Apache-2.0".into()),
         hub: Some(HubSource {
             repository: QWEN3_VL_8B.into(),

@@ -87,7 +87,7 @@ fn check_groups(
             return Err(StoreError::rule(file, base + i, rule, found));
         }
     }
-    if rows.len() % width != 0 {
+    if !rows.len().is_multiple_of(width) {
         let rule = "a sample must have a row for each prompt";
         return Err(StoreError::rule(
             file,

@@ -24,7 +24,7 @@ impl Drawn {
     }
 
     /// Ids of a text, at most `longest` with its end, and whether it was cut.
-    pub fn ids(&self, text: &str, longest: usize) -> (Vec<u32>, bool) {
+    pub fn ids(self, text: &str, longest: usize) -> (Vec<u32>, bool) {
         let mut ids: Vec<u32> = text.split_whitespace().map(|word| self.id(word)).collect();
         let cut = ids.len() + 1 > longest;
         ids.truncate(longest.saturating_sub(1));
@@ -33,7 +33,7 @@ impl Drawn {
     }
 
     /// FNV-1a of the word's bytes, brought into the table.
-    fn id(&self, word: &str) -> u32 {
+    fn id(self, word: &str) -> u32 {
         let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });

@@ -9,6 +9,10 @@ use focus_nn::candle::Result;
 use focus_nn::{Linear, LoadError, Tensor, Weights};
 
 /// Pictures to vectors.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one of them a model: a box would buy nothing"
+)]
 #[derive(Debug, Clone)]
 pub enum ImageTower {
     /// A vision transformer.

@@ -104,6 +104,7 @@ pub fn options(weights: Option<&Path>, settings: &[(&str, &str)]) -> OpenOptions
 }
 
 /// The folder with the published weights: `FOCUS_EFFICIENTNET_WEIGHTS`.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 pub fn published() -> Option<PathBuf> {
     let folder = std::env::var_os("FOCUS_EFFICIENTNET_WEIGHTS").map(PathBuf::from);
     let found = folder.filter(|folder| folder.join(FILE).is_file());

@@ -1,5 +1,7 @@
 //! Qwen3-VL against a tiny model of the reference's, with its pictures, tokens, logits, generations and adapters.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 mod adapters;
 mod answers;
 mod configs;
