@@ -402,7 +402,7 @@ fn a_model_with_random_weights_is_a_control_of_its_own() {
         serde_json::from_slice(&std::fs::read(place.path("control/report.json")).expect("stored"))
             .expect("JSON");
     let model = &report["cells"][0]["cell"]["model"];
-    assert_eq!(model, "facebook/dinov2-large+random-3");
+    assert_eq!(model, "facebook/dinov2-large+tiny+random-3");
     // Nor does the benchmark's grid count it, or any other model that is not in it.
     let grid = json(
         &place,

@@ -4,7 +4,7 @@
 use super::{Advised, Dataset, EvalError};
 use crate::config::SplitChoice;
 use focus_curation::CurationError;
-use focus_curation::splits::{self, OwnSplit, SplitAccount, SplitPlan, Track, Use};
+use focus_curation::splits::{self, OwnSplit, SplitAccount, SplitKind, SplitPlan, Track, Use};
 use serde::{Deserialize, Serialize};
 
 /// File name in the run folder.
@@ -85,6 +85,10 @@ pub fn record(dataset: &Dataset) -> Option<SplitRecord> {
 impl SplitRecord {
     /// Remarks for a report: the rule, the counts of a published file in both readings, and every defect met.
     pub fn notes(&self) -> Vec<String> {
+        // The source's own split is what everybody expects.
+        if self.account.kind == SplitKind::Source {
+            return Vec::new();
+        }
         let mut notes = vec![format!("Split: {}", self.account.rule)];
         let Some(published) = &self.published else {
             return notes;
