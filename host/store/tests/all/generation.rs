@@ -27,7 +27,9 @@ fn group(sample: u32) -> Vec<GenerationRow> {
             Outcome::Ok
         },
         reason: None,
-        message: (sample % 2 == 0).then(|| "16 bits a sample brought to 8".into()),
+        message: sample
+            .is_multiple_of(2)
+            .then(|| "16 bits a sample brought to 8".into()),
         generated: Some(Generated {
             text: format!("Yes, \u{1f441} {at}\n"),
             finish: if sample % 5 == 3 {
@@ -172,6 +174,10 @@ fn a_flipped_byte_is_damage_and_never_another_answer() {
     }
 }
 
+fn said(rows: &mut [GenerationRow]) -> &mut Generated {
+    rows[0].generated.as_mut().expect("an answer")
+}
+
 #[test]
 fn rows_that_break_a_rule_are_refused_and_leave_the_log_as_it_was() {
     let dir = tempfile::tempdir().expect("folder");
@@ -182,9 +188,6 @@ fn rows_that_break_a_rule_are_refused_and_leave_the_log_as_it_was() {
         change(&mut rows);
         rows
     };
-    fn said(rows: &mut [GenerationRow]) -> &mut Generated {
-        rows[0].generated.as_mut().expect("an answer")
-    }
     let wrong: Vec<(&str, Vec<GenerationRow>)> = vec![
         ("row for each prompt", broken(|rows| drop(rows.pop()))),
         ("prompt in order", broken(|rows| rows.swap(0, 1))),

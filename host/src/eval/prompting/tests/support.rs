@@ -82,11 +82,11 @@ impl Place {
             .collect();
         labels.rotate_left(turn);
         if turn == 3 {
-            labels.iter_mut().for_each(|(own, published)| {
+            for (own, published) in &mut labels {
                 for label in own.values_mut().chain(published.values_mut()) {
                     *label = !*label;
                 }
-            });
+            }
         }
         for (row, (own, published)) in rows.iter_mut().zip(labels) {
             row.labels = own;
