@@ -8,8 +8,8 @@ use crate::logs::{LogTail, Origin};
 use focus_os::{FD_MARK, ProcessEnd, WritableSlots, send_with_fd};
 use focus_plugin_abi::v1::message::{OpenedModel, PluginDescriptor};
 use focus_wire::{
-    Area, FailureKind, FrameError, FromWorker, LoadRequest, Method, Reply, ToWorker, WireError,
-    read_frame, write_frame,
+    Area, FailureKind, FrameError, FromWorker, LoadRequest, MAX_HEADER, Method, Reply, ToWorker,
+    WireError, read_frame, write_frame,
 };
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a worker may take to read a request: requests are small, so only a stopped process fills its socket.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Messages that may wait for the host before the worker is held up.
-const INBOX: usize = 16;
+const INBOX: usize = 2;
 
 /// What the worker was doing, in words of an error message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,21 @@ impl Session {
     ) -> Result<Reply, Failure> {
         let phase = Phase::Call(method);
         match self.receive(phase, timeout)? {
-            FromWorker::Answered { call: found, reply } if found == call => Ok(reply),
+            FromWorker::Answered { call: found, reply }
+                if found == call && reply.header.len() <= MAX_HEADER =>
+            {
+                Ok(reply)
+            }
+            FromWorker::Answered { call: found, reply } if found == call => Err(Failure {
+                error: wire_error(
+                    FailureKind::BadReply,
+                    format!(
+                        "Header of an answer is too long: expected at most {MAX_HEADER} bytes, found {}",
+                        reply.header.len()
+                    ),
+                ),
+                over: true,
+            }),
             FromWorker::Answered { call: found, .. } => Err(Failure {
                 error: wire_error(
                     FailureKind::BadReply,

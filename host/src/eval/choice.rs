@@ -180,7 +180,7 @@ pub fn choose_samples(
                 dataset.facts.id,
                 tasks.join(", ")
             );
-            let hint = "A linear probe is fitted on the source's training split and tested on its test split; the mapper must name both";
+            let hint = "Methods are scored on the test split, and a linear probe is fitted on the training split; the mapper must name them, or --split own draws them";
             return Err(EvalError::Input(Advised::new(message, hint)));
         }
     }

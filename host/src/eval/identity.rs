@@ -153,10 +153,18 @@ fn cell_model(config: &EvalConfig, facts: &Facts) -> String {
     let id = &facts.model.id;
     // A toy of the same architecture is another model too.
     let toy = config.settings.get(SIZE).map(|size| format!("+{size}"));
+    // A server's name says which model answers; a folder without a known name is told by its weights.
+    let served = facts.opened.facts.get("served_model");
+    let served = served.map(|name| format!("+{}", name.replace('+', "_")));
+    let digest = facts.weights.as_deref().filter(|_| id == "checkpoint");
+    let folder = digest.and_then(|digest| digest.split(':').nth(1)?.get(..8));
+    let folder = folder.map(|digits| format!("+{digits}"));
     let drawn = config.settings.get(RANDOM_WEIGHTS);
     let drawn = drawn.map(|drawn| format!("+{}", drawn.replace(':', "-")));
     format!(
-        "{id}{}{}",
+        "{id}{}{}{}{}",
+        served.unwrap_or_default(),
+        folder.unwrap_or_default(),
         toy.unwrap_or_default(),
         drawn.unwrap_or_default()
     )

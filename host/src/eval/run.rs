@@ -7,7 +7,7 @@ use super::drift::{self, DRIFT_FILE};
 use super::features::{self, FeatureCounts, FeatureError, Wanted};
 use super::method::{How, Method};
 use super::model::{Chosen, OpenModel};
-use super::pixels::{FilePixels, PixelSource, picture_part, spec_of};
+use super::pixels::{FilePixels, ImageFailure, PixelSource, picture_part, spec_of};
 use super::texts::Texts;
 use super::{
     Advised, CELLS_FILE, Embeddings, EvalError, FACTS_FILE, Facts, SPLITS_FILE, cells, choice,
@@ -212,6 +212,17 @@ pub(super) fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<
     Ok(write_atomic(path, text.as_bytes())?)
 }
 
+/// A photograph that was answered and cannot be read now: nothing says that it changed.
+pub(super) fn unreadable(path: &str, failure: &ImageFailure) -> EvalError {
+    EvalError::Input(Advised::new(
+        format!(
+            "Cannot read photograph `{path}`, which this run has answers about: {}",
+            failure.message
+        ),
+        "Make the dataset's folder readable as it was and run the same command again",
+    ))
+}
+
 /// The expensive stage and what it needs.
 struct Stage<'a> {
     config: &'a EvalConfig,
@@ -355,6 +366,11 @@ impl Stage<'_> {
             if let Some(row) = changed {
                 let record = record_of(self.run.path(), &batch, row, &self.dataset.records)?;
                 let path = record.path.as_deref().unwrap_or(&record.id);
+                if let Err(failure) = pixels.read(batch.samples()[row])
+                    && batch.content_hash(row).is_some()
+                {
+                    return Err(unreadable(path, &failure));
+                }
                 let message =
                     format!("Photograph `{path}` has changed since this run asked about it");
                 let hint = "Give another run folder (--out): answers about the new photographs do not belong with these";

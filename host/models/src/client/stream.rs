@@ -111,8 +111,10 @@ impl<K: Kind> Stream<'_, K> {
         while let Some(front) = self.flying.pop_front() {
             let answers = self.land(front)?;
             // The worker gets its next batch before the caller gets to work on this one's answers.
-            self.fill()?;
+            // Answers in hand are kept even where it cannot be given one.
+            let filled = self.fill();
             sink(answers).map_err(ModelError::Sink)?;
+            filled?;
         }
         Ok(())
     }

@@ -84,6 +84,10 @@ pub fn look(
             let message = format!("Adapter `{name}` is given twice");
             return Err(EvalError::Request(Advised::new(message, NAMING)));
         }
+        if task::by_id(&name.task).is_none() && name.task != "all" {
+            let message = format!("Adapter `{name}` names no task: found `{}`", name.task);
+            return Err(EvalError::Request(Advised::new(message, NAMING)));
+        }
         if task::by_id(&name.task).is_some() && !tasks.contains(&name.task) {
             let message = format!(
                 "Adapter `{name}` was trained for `{}`, which is not among the tasks of this run: found {}",

@@ -13,9 +13,9 @@ use crate::eval::dataset::Dataset;
 use crate::eval::features::{FeatureCounts, FeatureError, Wanted};
 use crate::eval::method::Method;
 use crate::eval::model::Chosen;
-use crate::eval::run::{MACHINE_FILE, RunOutcome, write_json};
+use crate::eval::run::{MACHINE_FILE, RunOutcome, unreadable, write_json};
 use crate::eval::{
-    Advised, CELLS_FILE, EvalError, FACTS_FILE, Facts, SPLITS_FILE, identity, splits,
+    Advised, CELLS_FILE, EvalError, FACTS_FILE, Facts, SPLITS_FILE, choice, identity, splits,
 };
 use crate::progress::Progress;
 use crate::report;
@@ -134,29 +134,7 @@ impl Job<'_> {
 
     /// Test images with a known label, in either track, in some task, in record order.
     fn wanted(&self, tasks: &[String]) -> Result<Vec<Wanted>, EvalError> {
-        let mut wanted = Vec::new();
-        for (sample, record) in self.dataset.records.rows.iter().enumerate() {
-            let known = tasks
-                .iter()
-                .any(|t| record.labels.contains_key(t) || record.published_labels.contains_key(t));
-            let full = self.config.limit > 0 && wanted.len() == self.config.limit;
-            if known && !full && record.split.as_deref() == Some("test") {
-                wanted.push(Wanted {
-                    sample: sample as u32,
-                    id: record.id.clone(),
-                });
-            }
-        }
-        if wanted.is_empty() {
-            let message = format!(
-                "Dataset `{}` has no labelled image in its test split for: {}",
-                self.dataset.facts.id,
-                tasks.join(", ")
-            );
-            let hint = "Prompting is scored on the source's test split; the mapper must name one, or --split own draws one";
-            return Err(EvalError::Input(Advised::new(message, hint)));
-        }
-        Ok(wanted)
+        choice::choose_samples(self.dataset, tasks, self.methods, self.config.limit)
     }
 }
 
@@ -330,7 +308,14 @@ impl<'a> Arm<'a> {
                 }
                 let record = self.job.dataset.records.rows.get(row.sample as usize);
                 let known = record.filter(|record| record.id == row.id);
-                let now = known.and_then(|_| source.read(row.sample).ok().map(|file| file.hash));
+                let read = known.map(|_| source.read(row.sample));
+                if let (Some(Err(failure)), true) = (&read, row.content_hash.is_some()) {
+                    return Err(unreadable(
+                        known.and_then(|r| r.path.as_deref()).unwrap_or(&row.id),
+                        failure,
+                    ));
+                }
+                let now = read.and_then(|read| read.ok().map(|file| file.hash));
                 if known.is_none() || now != row.content_hash {
                     let path = known.and_then(|r| r.path.as_deref()).unwrap_or(&row.id);
                     let message =

@@ -55,7 +55,8 @@ pub struct ModelDescriptor {
     pub devices: Vec<String>,
     /// Rows in one encode call; the host pads the tail so that every call has exactly this many.
     pub batch_size: u32,
-    /// File names `open` wants to find in the weights folder; empty for a model without weights.
+    /// File names `open` wants to find in the weights folder, `a|b` where either will do; empty for a model without weights, and for
+    /// one of which no file is known by name.
     #[serde(default)]
     pub weight_files: Vec<String>,
     /// Ids of datasets known to be in the pretraining data; `None` when that is unknown.
