@@ -151,7 +151,44 @@ fn rows_doubled_by_the_published_merges_are_reproduced_and_repaired() {
         assert!(notes.contains(part), "{part} is not in {notes}");
     }
     place.good(&["verify", "run"]);
-    place.good(&["report", "run"]);
+    // Another run beside it: labels that the merges bring are no disagreement.
+    place.good(&[
+        "eval",
+        "--plugin",
+        arg(&built().hostile),
+        "--model",
+        "hostile-generator",
+        "--dataset",
+        "idrid",
+        "--data",
+        arg(&data),
+        "--split",
+        arg(&split),
+        "--tasks",
+        "binary_dr",
+        "--out",
+        "asked",
+    ]);
+    let asked = report(&place.path("asked"));
+    let cells = asked["cells"].as_array().expect("cells");
+    let tracks: Vec<(&str, u64)> = cells
+        .iter()
+        .map(|c| {
+            let method = c["cell"]["method"].as_str().expect("a method");
+            let n = &c["tracks"][0];
+            let count = |of: &str| n[of].as_u64().expect("a count");
+            (method, count("n_pos") + count("n_neg"))
+        })
+        .collect();
+    assert_eq!(
+        tracks,
+        [
+            ("prompting", TEST as u64),
+            ("prompting+as_published", 4 * TEST as u64)
+        ]
+    );
+    place.good(&["verify", "asked"]);
+    place.good(&["report", "run", "asked"]);
     place.good(&["export", "run", "--out", "out", "--format", "csv"]);
 }
 
