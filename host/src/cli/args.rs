@@ -93,7 +93,7 @@ pub(crate) struct EvalArgs {
     /// The model plugin: a dylib's path, or a name looked up in FOCUS_PLUGIN_PATH and the usual folders; repeatable.
     #[arg(long = "plugin", value_name = "PATH|NAME", required = true)]
     pub(crate) plugins: Vec<String>,
-    /// A model of the plugins, or `all` that know their architecture; repeatable. Several are evaluated one after another, each into a run folder of its own [default: each plugin's first].
+    /// A model of the plugins, or `all` that know their architecture; repeatable. Several are evaluated one after another, each into a run folder of its own [default: of each plugin the first whose weights are here].
     #[arg(long = "model", value_name = "ID|all")]
     pub(crate) models: Vec<String>,
     /// A switch of the model's own; repeatable. With several models, of each.

@@ -161,6 +161,18 @@ fn text(summary: &ImportSummary, out: &Path) -> String {
 
 pub(crate) fn export(args: &ExportArgs, out: &Output) -> CommandResult {
     let run = open(&args.run)?;
+    let cells = run
+        .prediction_files()
+        .map_err(|error| Failure::from_error(Code::Input, &error, error.hint()))?;
+    if cells.is_empty() {
+        return Err(Failure::new(
+            Code::Input,
+            format!("Run `{}` has no predictions", args.run.display()),
+        )
+        .with_hint(Some(
+            "It may not be finished: repeat its `eval` command to resume it".into(),
+        )));
+    }
     let format = match args.format {
         ExportForm::Parquet => ExportFormat::Parquet,
         ExportForm::Csv => ExportFormat::Csv,

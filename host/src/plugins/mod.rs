@@ -49,7 +49,12 @@ pub fn find(wanted: &str, folders: &Folders) -> Result<PathBuf, FindError> {
         };
     }
     let all = installed(folders);
-    if let Some(found) = all.iter().find(|file| name_of(file) == wanted) {
+    // Libraries have no `-` in their names where packages have one.
+    let spelt = wanted.replace('-', "_");
+    if let Some(found) = all
+        .iter()
+        .find(|file| name_of(file).replace('-', "_") == spelt)
+    {
         return Ok(found.clone());
     }
     let names: Vec<_> = all
@@ -122,6 +127,14 @@ mod tests {
         std::fs::write(dir.path().join("libtwo.toml"), b"").expect("writes");
         let folders = folders(dir.path());
         assert!(find("two", &folders).expect("found").ends_with("libtwo.so"));
+        for file in ["libtwo_parts.so", "libtwo_parts.toml"] {
+            std::fs::write(dir.path().join(file), b"x").expect("writes");
+        }
+        let dashed = find("two-parts", &folders).expect("found");
+        assert!(dashed.ends_with("libtwo_parts.so"));
+        for file in ["libtwo_parts.so", "libtwo_parts.toml"] {
+            std::fs::remove_file(dir.path().join(file)).expect("removes");
+        }
         let error = find("one", &folders).expect_err("not sealed");
         assert_eq!(error.to_string(), "No plugin named `one`: found `two`");
         assert!(error.hint().contains("FOCUS_PLUGIN_PATH"));

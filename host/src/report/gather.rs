@@ -120,6 +120,12 @@ pub fn gather(run: &RunView, options: &Options) -> Result<(Report, Metrics), Rep
             .map(|note| format!("Model: {note}")),
     );
     notes.extend(splits(run)?.iter().flat_map(SplitRecord::notes));
+    if facts.dataset.missing_images > 0 {
+        notes.push(format!(
+            "Rows of the label tables without an image file, left out: {}",
+            facts.dataset.missing_images
+        ));
+    }
     notes.extend(contamination(&facts));
     notes.extend(images.remarks());
     notes.extend(drift(run.path())?);

@@ -33,7 +33,7 @@ impl WeightsError {
         let open = format!("Fetch them: `{fetch}`");
         let first = if self.hub.gated { gated } else { open };
         Some(format!(
-            "{first}; or give a folder: --weights DIR; or try the model out: --weights random:1"
+            "{first}; or give a folder: --weights DIR; or try the model out: --weights random:1 --size tiny"
         ))
     }
 }
