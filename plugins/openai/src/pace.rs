@@ -219,17 +219,15 @@ mod tests {
     #[test]
     fn the_wait_for_the_rate_is_no_slowness() {
         let host = Host::detached();
-        let pace = Pace::new(Some(3000.0), Duration::ZERO);
+        let pace = Pace::new(Some(300.0), Duration::ZERO);
         let first = Instant::now();
         let mut latest = first;
-        for _ in 0..3 {
-            assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
-        }
+        assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+        assert_eq!(latest, first);
+        assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+        // 200 ms, less what this test took between the turns.
         let moved = latest - first;
-        assert!(
-            moved >= Duration::from_millis(35) && moved <= first.elapsed(),
-            "{moved:?}"
-        );
+        assert!(!moved.is_zero() && moved <= first.elapsed(), "{moved:?}");
     }
 
     #[test]
@@ -253,8 +251,8 @@ mod tests {
     fn threads_come_back_from_a_pause_one_by_one() {
         const THREADS: usize = 8;
         let pace = Pace::new(None, Duration::from_millis(200));
-        pace.pause(Duration::from_millis(30));
-        let end = Instant::now() + Duration::from_millis(25);
+        let end = Instant::now() + Duration::from_millis(200);
+        pace.pause(Duration::from_millis(200));
         let back = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
