@@ -68,8 +68,10 @@ struct RopeFile {
     rope_theta: Option<f64>,
     mrope_section: Option<[usize; 3]>,
     mrope_interleaved: Option<bool>,
-    #[serde(alias = "type")]
     rope_type: Option<String>,
+    /// The older spelling; newer files may have both, which an alias would refuse.
+    #[serde(rename = "type")]
+    older_type: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -161,6 +163,7 @@ fn decoder(file: Text) -> Result<DecoderConfig, String> {
     if let Some(rope) = spelt {
         if let Some(kind) = rope
             .rope_type
+            .or(rope.older_type)
             .filter(|kind| kind != "default" && kind != "mrope")
         {
             return Err(format!("`rope_type` `{kind}` is not supported"));
