@@ -82,6 +82,23 @@ fn what_does_not_fit_together_is_refused() {
             "does not ascend",
         ),
         ("/vision_config/patch_size", json!(0), "is 0"),
+        (
+            "/vision_config/patch_size",
+            json!(1_u64 << 40),
+            "beyond all reason",
+        ),
+        ("/vision_config/depth", json!(5000), "beyond all reason"),
+        (
+            "/vision_config/intermediate_size",
+            json!(1 << 25),
+            "beyond all reason",
+        ),
+        (
+            "/text_config/num_hidden_layers",
+            json!(u64::MAX >> 8),
+            "expected at most 4096",
+        ),
+        ("/text_config/vocab_size", json!(1 << 25), "`vocab_size`"),
         ("/vision_config/num_heads", json!(3), "multiple of 4"),
         ("/vision_config/hidden_act", json!("mish"), "`mish`"),
         (
