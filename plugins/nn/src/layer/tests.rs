@@ -305,3 +305,33 @@ fn attention_block_by_block_is_attention_at_once() {
         }
     }
 }
+
+#[test]
+fn products_of_half_types_do_not_depend_on_strides() {
+    for kind in [DType::BF16, DType::F16] {
+        let cast = |t: Tensor| t.to_dtype(kind).unwrap();
+        let (a, b) = (
+            cast(drawn(&[2, 5, 16], "a")),
+            cast(drawn(&[2, 16, 7], "b")),
+        );
+        let wide = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
+        let wanted = wide(&a).matmul(&wide(&b)).unwrap().to_dtype(kind).unwrap();
+        let lying = b.t().unwrap().contiguous().unwrap();
+        let wider = Tensor::cat(&[&b, &b], 2).unwrap();
+        let copies = [
+            b.clone(),
+            lying.t().unwrap(),
+            wider.narrow(2, 7, 7).unwrap(),
+        ];
+        for b in &copies {
+            let found = product(&a, b).unwrap();
+            assert_eq!(found.dtype(), kind);
+            close(&found, &wanted, 1e-2);
+        }
+        let linear = Linear::new(cast(drawn(&[7, 16], "w")), None);
+        let by_hand = wide(&a)
+            .broadcast_matmul(&wide(linear.weight()).t().unwrap())
+            .unwrap();
+        close(&linear.forward(&a).unwrap(), &by_hand, 1e-2);
+    }
+}
