@@ -196,7 +196,7 @@ fn scored(mut branches: Vec<Branch>, variants: &[Option<u32>]) -> Result<Vec<Bra
     Ok(branches)
 }
 
-fn not_finite() -> Error {
+pub(super) fn not_finite() -> Error {
     Error::internal("The model's logits are not finite")
         .with_hint("Try dtype f32: half types can overflow")
 }

@@ -5,7 +5,7 @@ use crate::lm::{Decoder, DecoderConfig, Features, ImageSpan, LayerKind, NormStyl
 use crate::lora::{Adaptable, Adapters, Module, Spelling};
 use crate::{Activation, DType, Device, Init, Weights, weights};
 use focus_plugin_sdk::{
-    Error, ErrorKind, Finish, GenerateBatch, GenerateReply, GenerateRequest, Host, ImageSize,
+    AttachRequest, Error, ErrorKind, Finish, GenerateBatch, GenerateReply, GenerateRequest, Host, ImageSize,
     Picture, PromptGroup, StopRule,
 };
 use std::cell::Cell;
@@ -230,6 +230,19 @@ fn no_tokens_are_made_that_nobody_asked_for() {
         answer.prompt_tokens,
         [(1, 1), (104, 1), (101, 1), (108, 2), (111, 1)]
     );
+}
+
+#[test]
+fn a_base_whose_logits_are_no_numbers_proves_no_adapter() {
+    // The probe is a black pixel here.
+    let mut family = Letters::new();
+    let request = AttachRequest {
+        name: "x".into(),
+        folder: "nowhere".into(),
+    };
+    let error = attach(&mut family, &request, &Host::detached()).unwrap_err();
+    assert!(error.to_string().contains("not finite"), "{error}");
+    assert!(family.adapters.attached().is_empty());
 }
 
 #[test]
