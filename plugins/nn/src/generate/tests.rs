@@ -15,14 +15,14 @@ const CPU: Device = Device::Cpu;
 const ROWS: usize = 3;
 const IMAGE: u32 = 127;
 
-struct Letters {
+pub(super) struct Letters {
     decoder: Decoder,
     adapters: Adapters,
     looked: Cell<u32>,
 }
 
 impl Letters {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let config = DecoderConfig {
             vocab: 128,
             hidden: 16,
@@ -120,7 +120,7 @@ impl Family for Letters {
     }
 }
 
-fn request(groups: &[(&[u32], &[&str])]) -> GenerateRequest {
+pub(super) fn request(groups: &[(&[u32], &[&str])]) -> GenerateRequest {
     let group = |(images, prompts): &(&[u32], &[&str])| PromptGroup {
         images: images.to_vec(),
         prompts: prompts.iter().map(|&text| text.to_owned()).collect(),
