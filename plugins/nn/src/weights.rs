@@ -171,6 +171,37 @@ impl Weights {
             })
     }
 
+    /// Claim `name` where the checkpoint has it: it may only repeat `of_name` of `of`, claimed with `shape`, value by value.
+    pub fn claim_copy(
+        &self,
+        name: &str,
+        of: &Self,
+        of_name: &str,
+        shape: &[usize],
+    ) -> Result<(), LoadError> {
+        let Source::Checkpoint(checkpoint) = &self.shared.source else {
+            return Ok(());
+        };
+        let copy = format!("{}{name}", self.prefix);
+        let of = format!("{}{of_name}", of.prefix);
+        let (Some(found), Some(wanted)) = (checkpoint.get(&copy), checkpoint.get(&of)) else {
+            return Ok(());
+        };
+        self.shared.claims.borrow_mut().take(&copy);
+        // Another shape of the original was told when that was claimed.
+        if wanted.shape() != shape {
+            return Ok(());
+        }
+        let same = found.kind() == wanted.kind()
+            && found.shape() == wanted.shape()
+            && found.bytes() == wanted.bytes();
+        if same {
+            Ok(())
+        } else {
+            Err(LoadError::Tied { copy, of })
+        }
+    }
+
     fn settle(&self, ignored: &[&str]) -> Result<(), LoadError> {
         let Source::Checkpoint(checkpoint) = &self.shared.source else {
             return Ok(());
