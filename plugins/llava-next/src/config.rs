@@ -390,7 +390,10 @@ mod tests {
         file["text_config"]["rope_scaling"] =
             json!({"type": "linear", "rope_type": "linear", "factor": 2.0});
         let config = Config::parse(&file.to_string()).unwrap();
-        assert_eq!((config.image_token, config.text.rope.factor), (128_256, 2.0));
+        assert_eq!(
+            (config.image_token, config.text.rope.factor),
+            (128_256, 2.0)
+        );
         // The newer name goes first.
         file["text_config"]["rope_scaling"]["rope_type"] = json!("default");
         let config = Config::parse(&file.to_string()).unwrap();

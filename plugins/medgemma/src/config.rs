@@ -343,7 +343,10 @@ mod tests {
         let text = file["text_config"].as_object_mut().unwrap();
         text.remove("sliding_window_pattern");
         text.insert("_sliding_window_pattern".into(), json!(2));
-        text.insert("rope_scaling".into(), json!({"factor": 4.0, "type": "linear"}));
+        text.insert(
+            "rope_scaling".into(),
+            json!({"factor": 4.0, "type": "linear"}),
+        );
         let config = Config::parse(&file.to_string()).unwrap().decoder;
         assert_eq!(config.layers[1], LayerKind::Full);
         assert_eq!(config.rope.factor, 4.0);

@@ -164,12 +164,7 @@ impl Config {
             "a size in `vision_config` is 0",
         )?;
         let small = [vision.patch, vision.merge, vision.frames];
-        let sizes = [
-            vision.hidden,
-            vision.heads,
-            vision.intermediate,
-            vision.out,
-        ];
+        let sizes = [vision.hidden, vision.heads, vision.intermediate, vision.out];
         rule(
             small.iter().all(|&size| size <= MOST_SMALL)
                 && sizes.iter().all(|&size| size <= MOST)

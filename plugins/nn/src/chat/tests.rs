@@ -402,7 +402,14 @@ fn marks_of_training_say_nothing_in_a_prompt() {
         .replace("generation", "if true");
     assert_eq!(render(&plain).0, text);
     // The word itself is no mark.
-    assert_eq!(render("{{ 'generation' }} {% set generation = 1 %}").0, "generation ");
+    assert_eq!(
+        render("{{ 'generation' }} {% set generation = 1 %}").0,
+        "generation "
+    );
     let open = ChatTemplate::parse("chat_template.jinja", "{% generation %}");
-    assert!(open.unwrap_err().to_string().contains("`chat_template.jinja`"));
+    assert!(
+        open.unwrap_err()
+            .to_string()
+            .contains("`chat_template.jinja`")
+    );
 }

@@ -115,7 +115,10 @@ mod tests {
         for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             // First or last, and whatever the others do.
             for adapted in [[odd, 9.0, 9.0], [9.0, 9.0, odd], [odd, -2.0, 0.5]] {
-                assert!(said(&adapted).contains("`x` spoils the logits"), "{adapted:?}");
+                assert!(
+                    said(&adapted).contains("`x` spoils the logits"),
+                    "{adapted:?}"
+                );
             }
         }
         // Far apart, yet both finite.

@@ -128,7 +128,7 @@ fn open(
     Ok(opened
         .map(|(prompt, (cache, row))| Branch {
             group: number,
-            // The last token chosen is not fed back, so one answer of one token needs none.
+            // The last token chosen is not fed back, so an answer of one token needs none.
             cache: (request.max_new_tokens > 1).then_some(cache),
             next_place: prompt.next_place(),
             row,
@@ -325,7 +325,8 @@ mod tests {
             let batch = GenerateBatch::new(&asked, &[&[1; 3], &[2; 3], &[0; 3]]).unwrap();
             let (mut looked, mut timings) = (BTreeMap::new(), Timings::default());
             let mut branches = open(&family, &batch, 0, &mut looked, &mut timings).unwrap();
-            let caches = |branches: &[Branch]| branches.iter().filter(|b| b.cache.is_some()).count();
+            let caches =
+                |branches: &[Branch]| branches.iter().filter(|b| b.cache.is_some()).count();
             assert_eq!(caches(&branches), kept, "{tokens}");
             if kept > 0 {
                 // The first answer ends at once, the other goes on.

@@ -5,8 +5,8 @@ use crate::lm::{Decoder, DecoderConfig, Features, ImageSpan, LayerKind, NormStyl
 use crate::lora::{Adaptable, Adapters, Module, Spelling};
 use crate::{Activation, DType, Device, Init, Weights, weights};
 use focus_plugin_sdk::{
-    AttachRequest, Error, ErrorKind, Finish, GenerateBatch, GenerateReply, GenerateRequest, Host, ImageSize,
-    Picture, PromptGroup, StopRule,
+    AttachRequest, Error, ErrorKind, Finish, GenerateBatch, GenerateReply, GenerateRequest, Host,
+    ImageSize, Picture, PromptGroup, StopRule,
 };
 use std::cell::Cell;
 

@@ -217,7 +217,10 @@ pub(super) fn in_blocks(
         let mut scores = (product(&query.narrow(2, from, count)?, &key)? * scale)?;
         if let Some(mask) = mask {
             // A mask of one row is every query's.
-            let rows = mask.rank().checked_sub(2).filter(|&axis| mask.dims()[axis] != 1);
+            let rows = mask
+                .rank()
+                .checked_sub(2)
+                .filter(|&axis| mask.dims()[axis] != 1);
             let mask = match rows {
                 Some(axis) => mask.narrow(axis, from, count)?,
                 None => mask.clone(),

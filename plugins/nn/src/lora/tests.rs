@@ -202,7 +202,11 @@ fn parts_of_modules_and_layers() {
         serde_json::json!([]),
     ] {
         some["exclude_modules"] = nothing.clone();
-        write(folder.path(), some.clone(), both(0).into_iter().chain(both(1)));
+        write(
+            folder.path(),
+            some.clone(),
+            both(0).into_iter().chain(both(1)),
+        );
         let name = nothing.to_string();
         let attached = attach(&mut toy, &name, folder.path()).unwrap();
         assert_eq!(attached.targets.len(), 2, "{name}");
