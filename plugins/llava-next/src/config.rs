@@ -41,8 +41,9 @@ struct Stored {
     vision_config: Value,
     text_config: StoredText,
     image_grid_pinpoints: Value,
-    #[serde(alias = "image_token_id")]
-    image_token_index: u32,
+    // Two fields for two spellings: a file may have both, which an alias would refuse.
+    image_token_index: Option<u32>,
+    image_token_id: Option<u32>,
     vision_feature_layer: Option<Value>,
     vision_feature_select_strategy: Option<String>,
     projector_hidden_act: Option<String>,
@@ -73,8 +74,10 @@ struct StoredText {
 
 #[derive(Deserialize)]
 struct StoredRope {
-    #[serde(alias = "type")]
     rope_type: Option<String>,
+    /// The older spelling; newer files may have both.
+    #[serde(rename = "type")]
+    older_type: Option<String>,
     rope_theta: Option<f64>,
     factor: Option<f64>,
     low_freq_factor: Option<f64>,
@@ -169,7 +172,10 @@ impl Config {
             end_tokens: ids(file.text_config.eos_token_id.as_ref())?,
             text: file.text_config.decoder()?,
             pinpoints: sizes("image_grid_pinpoints", &file.image_grid_pinpoints)?,
-            image_token: file.image_token_index,
+            image_token: file
+                .image_token_index
+                .or(file.image_token_id)
+                .ok_or("it lacks `image_token_index`")?,
         };
         let side = config.vision.size as u32;
         let odd = config
@@ -240,7 +246,11 @@ impl StoredText {
         let need = |name: &str, value: Option<f64>| {
             value.ok_or_else(|| format!("the rotary scaling lacks `{name}`"))
         };
-        match scaling.rope_type.as_deref().unwrap_or("default") {
+        let kind = scaling
+            .rope_type
+            .as_deref()
+            .or(scaling.older_type.as_deref());
+        match kind.unwrap_or("default") {
             "default" => Ok(plain),
             "linear" => Ok(Rope {
                 factor: need("factor", scaling.factor)?,
@@ -371,6 +381,30 @@ mod tests {
         older["text_config"]["rope_scaling"] = json!({"type": "linear", "factor": 2.0});
         let rope = Config::parse(&older.to_string()).unwrap().text.rope;
         assert_eq!((rope.theta, rope.factor), (5e5, 2.0));
+    }
+
+    #[test]
+    fn both_spellings_in_one_file() {
+        let mut file = hub();
+        file["image_token_id"] = json!(128_256);
+        file["text_config"]["rope_scaling"] =
+            json!({"type": "linear", "rope_type": "linear", "factor": 2.0});
+        let config = Config::parse(&file.to_string()).unwrap();
+        assert_eq!(
+            (config.image_token, config.text.rope.factor),
+            (128_256, 2.0)
+        );
+        // The newer name goes first.
+        file["text_config"]["rope_scaling"]["rope_type"] = json!("default");
+        let config = Config::parse(&file.to_string()).unwrap();
+        assert_eq!(config.text.rope.factor, 1.0);
+        let fields = file.as_object_mut().unwrap();
+        fields.remove("image_token_index");
+        let config = Config::parse(&file.to_string()).unwrap();
+        assert_eq!(config.image_token, 128_256);
+        file.as_object_mut().unwrap().remove("image_token_id");
+        let error = Config::parse(&file.to_string()).unwrap_err();
+        assert!(error.contains("`image_token_index`"), "{error}");
     }
 
     #[test]

@@ -28,10 +28,11 @@ struct Stored {
     text_config: Text,
     vision_config: Value,
     mm_tokens_per_image: Option<usize>,
-    #[serde(alias = "image_token_index")]
+    // Two fields for two spellings: files may have both, which an alias would refuse.
     image_token_id: Option<u32>,
-    #[serde(alias = "eos_token_index")]
+    image_token_index: Option<u32>,
     eos_token_id: Option<Ids>,
+    eos_token_index: Option<Ids>,
     tie_word_embeddings: Option<bool>,
 }
 
@@ -48,8 +49,10 @@ struct Text {
     rms_norm_eps: Option<f64>,
     query_pre_attn_scalar: Option<f64>,
     sliding_window: Option<usize>,
-    #[serde(alias = "_sliding_window_pattern")]
     sliding_window_pattern: Option<usize>,
+    /// As transformers 4.53 and later save it, beside the one above.
+    #[serde(rename = "_sliding_window_pattern")]
+    hidden_pattern: Option<usize>,
     layer_types: Option<Vec<String>>,
     rope_theta: Option<f64>,
     rope_local_base_freq: Option<f64>,
@@ -66,8 +69,10 @@ struct Text {
 /// transformers 4's `rope_scaling`, and one entry of transformers 5's `rope_parameters`.
 #[derive(Deserialize)]
 struct Scaling {
-    #[serde(alias = "type")]
     rope_type: Option<String>,
+    /// The older spelling; newer files may have both.
+    #[serde(rename = "type")]
+    older_type: Option<String>,
     factor: Option<f64>,
     rope_theta: Option<f64>,
 }
@@ -106,7 +111,10 @@ impl Config {
         }
         let vision = VisionConfig::read(&file.vision_config)?;
         let image_tokens = file.mm_tokens_per_image.unwrap_or(256);
-        let end_ids = file.eos_token_id.or(file.text_config.eos_token_id);
+        let end_ids = file
+            .eos_token_id
+            .or(file.eos_token_index)
+            .or(file.text_config.eos_token_id);
         let tied = file
             .text_config
             .tie_word_embeddings
@@ -120,7 +128,10 @@ impl Config {
             decoder: decoder(text, tied)?,
             vision,
             image_tokens,
-            image_id: file.image_token_id.unwrap_or(262_144),
+            image_id: file
+                .image_token_id
+                .or(file.image_token_index)
+                .unwrap_or(262_144),
             end_ids: end_ids.map_or_else(|| vec![1], Ids::list),
         };
         config.check()?;
@@ -218,7 +229,11 @@ fn kinds(text: &Text, depth: usize) -> Result<Vec<LayerKind>, String> {
         };
         return types.iter().map(kind).collect();
     }
-    let pattern = text.sliding_window_pattern.unwrap_or(6).max(1);
+    let pattern = text
+        .sliding_window_pattern
+        .or(text.hidden_pattern)
+        .unwrap_or(6)
+        .max(1);
     let kind = |layer: usize| {
         if (layer + 1).is_multiple_of(pattern) {
             LayerKind::Full
@@ -247,7 +262,7 @@ fn ropes(text: &Text) -> Result<(Rope, Rope), String> {
 }
 
 fn rope(stored: &Scaling, theta: f64) -> Result<Rope, String> {
-    let factor = match stored.rope_type.as_deref() {
+    let factor = match stored.rope_type.as_deref().or(stored.older_type.as_deref()) {
         None | Some("default") => 1.0,
         Some("linear") => stored
             .factor
@@ -309,6 +324,32 @@ mod tests {
         assert!(text.tied && text.bidirectional_images);
         assert_eq!(config.pooling(), (16, 4));
         assert_eq!(config.end_ids, [1, 106]);
+    }
+
+    #[test]
+    fn both_spellings_in_one_file() {
+        let mut file = medgemma_4b();
+        file["image_token_id"] = json!(262_144);
+        file["eos_token_index"] = json!([1, 106]);
+        let text = &mut file["text_config"];
+        text["sliding_window_pattern"] = json!(6);
+        text["_sliding_window_pattern"] = json!(6);
+        text["rope_scaling"] = json!({"factor": 8.0, "rope_type": "linear", "type": "linear"});
+        let plain = Config::parse(&medgemma_4b().to_string());
+        assert_eq!(Config::parse(&file.to_string()), plain);
+        // The newer name of the scaling goes first.
+        file["text_config"]["rope_scaling"]["type"] = json!("default");
+        assert_eq!(Config::parse(&file.to_string()), plain);
+        let text = file["text_config"].as_object_mut().unwrap();
+        text.remove("sliding_window_pattern");
+        text.insert("_sliding_window_pattern".into(), json!(2));
+        text.insert(
+            "rope_scaling".into(),
+            json!({"factor": 4.0, "type": "linear"}),
+        );
+        let config = Config::parse(&file.to_string()).unwrap().decoder;
+        assert_eq!(config.layers[1], LayerKind::Full);
+        assert_eq!(config.rope.factor, 4.0);
     }
 
     #[test]

@@ -88,6 +88,14 @@ pub enum LoadError {
         /// Tensors the architecture wants.
         wanted: usize,
     },
+    /// Two tensors that must be one.
+    #[error("`{copy}` and `{of}` differ: expected the same values, since they are tied")]
+    Tied {
+        /// The name of what repeats.
+        copy: String,
+        /// The name of what it should repeat.
+        of: String,
+    },
     /// A tensor's values cannot be had.
     #[error("Tensor `{name}` cannot be read: {reason}")]
     Tensor {
@@ -124,6 +132,7 @@ impl LoadError {
                     .into(),
             ),
             Self::Mismatch { .. } => Some("Check that checkpoint and config.json belong together and are complete".into()),
+            Self::Tied { .. } => Some("A head that was trained by itself needs `tie_word_embeddings` false in config.json".into()),
             Self::Format { .. } => Some("Fetch the file again: it may be cut short, or a page of the server in place of the file".into()),
             _ => None,
         }

@@ -3,12 +3,13 @@
 //! [`load`] takes them from a checkpoint, [`random`] draws them: the control that shows what an encoder's architecture alone is worth.
 //! Must not know any architecture.
 
+mod claims;
 mod draw;
 
 use crate::{Checkpoint, LoadError};
 use candle_core::{DType, Device, Tensor};
+use claims::Claims;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::rc::Rc;
 
@@ -42,13 +43,6 @@ struct Shared {
 enum Source {
     Checkpoint(Checkpoint),
     Random(u64),
-}
-
-#[derive(Default)]
-struct Claims {
-    taken: BTreeSet<String>,
-    missing: Vec<String>,
-    shapes: Vec<String>,
 }
 
 /// Build an architecture from a checkpoint. `ignored` names tensors that may be left over: exact names, or beginnings that end in
@@ -126,7 +120,7 @@ impl Weights {
     }
 
     /// Claim a tensor. Where the checkpoint lacks it or has another shape, zeros stand in so that the rest can be looked at too, and
-    /// [`load`] fails in the end.
+    /// [`load`] fails in the end, or at once where there is too much to stand in for.
     pub fn get(&self, name: &str, shape: &[usize], init: Init) -> Result<Tensor, LoadError> {
         self.get_as(name, shape, init, self.shared.dtype)
     }
@@ -142,7 +136,7 @@ impl Weights {
         let name = format!("{}{name}", self.prefix);
         let device = &self.shared.device;
         let mut claims = self.shared.claims.borrow_mut();
-        claims.taken.insert(name.clone());
+        claims.take(&name);
         let checkpoint = match &self.shared.source {
             Source::Random(seed) => {
                 return Ok(draw::tensor(*seed, &name, shape, init, device, dtype)?);
@@ -151,21 +145,23 @@ impl Weights {
         };
         let stand_in = || Tensor::zeros(shape, dtype, device);
         let Some(raw) = checkpoint.get(&name) else {
-            claims.missing.push(name);
+            claims.missing(&name, shape)?;
             return Ok(stand_in()?);
         };
         if raw.shape() != shape {
-            claims.shapes.push(format!(
+            let reason = format!(
                 "shape of `{name}`: expected {shape:?}, found {:?}",
                 raw.shape()
-            ));
+            );
+            claims.misfit(reason, shape)?;
             return Ok(stand_in()?);
         }
         if !raw.kind().is_float() {
-            claims.shapes.push(format!(
+            let reason = format!(
                 "values of `{name}`: expected floats, found {:?}",
                 raw.kind()
-            ));
+            );
+            claims.misfit(reason, shape)?;
             return Ok(stand_in()?);
         }
         raw.to_tensor(device, dtype)
@@ -175,32 +171,41 @@ impl Weights {
             })
     }
 
+    /// Claim `name` where the checkpoint has it: it may only repeat `of_name` of `of`, claimed with `shape`, value by value.
+    pub fn claim_copy(
+        &self,
+        name: &str,
+        of: &Self,
+        of_name: &str,
+        shape: &[usize],
+    ) -> Result<(), LoadError> {
+        let Source::Checkpoint(checkpoint) = &self.shared.source else {
+            return Ok(());
+        };
+        let copy = format!("{}{name}", self.prefix);
+        let of = format!("{}{of_name}", of.prefix);
+        let (Some(found), Some(wanted)) = (checkpoint.get(&copy), checkpoint.get(&of)) else {
+            return Ok(());
+        };
+        self.shared.claims.borrow_mut().take(&copy);
+        // Another shape of the original was told when that was claimed.
+        if wanted.shape() != shape {
+            return Ok(());
+        }
+        let same = found.kind() == wanted.kind()
+            && found.shape() == wanted.shape()
+            && found.bytes() == wanted.bytes();
+        if same {
+            Ok(())
+        } else {
+            Err(LoadError::Tied { copy, of })
+        }
+    }
+
     fn settle(&self, ignored: &[&str]) -> Result<(), LoadError> {
         let Source::Checkpoint(checkpoint) = &self.shared.source else {
             return Ok(());
         };
-        let claims = self.shared.claims.borrow();
-        let is_ignored = |name: &str| {
-            ignored
-                .iter()
-                .any(|pattern| match pattern.strip_suffix('*') {
-                    Some(start) => name.starts_with(start),
-                    None => name == *pattern,
-                })
-        };
-        let unexpected: Vec<String> = checkpoint
-            .names()
-            .filter(|name| !claims.taken.contains(*name) && !is_ignored(name))
-            .map(str::to_owned)
-            .collect();
-        if claims.missing.is_empty() && claims.shapes.is_empty() && unexpected.is_empty() {
-            return Ok(());
-        }
-        Err(LoadError::Mismatch {
-            missing: claims.missing.clone(),
-            unexpected,
-            shapes: claims.shapes.clone(),
-            wanted: claims.taken.len(),
-        })
+        self.shared.claims.borrow().settle(checkpoint, ignored)
     }
 }

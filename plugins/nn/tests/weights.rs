@@ -168,3 +168,39 @@ fn types_are_converted() {
     assert_eq!(linear.weight().to_vec2::<f32>().unwrap(), [[1.0, 2.0]]);
     assert_eq!(linear.bias().unwrap().to_vec1::<f32>().unwrap(), [3.0]);
 }
+
+#[test]
+fn sizes_beyond_reason_are_refused_before_memory_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "model.safetensors", &complete());
+    let refused = |build: &dyn Fn(&weights::Weights) -> Result<(), LoadError>| {
+        let checkpoint = Checkpoint::open_folder(folder, &[], &Layout::default()).unwrap();
+        let error = weights::load(checkpoint, &Device::Cpu, DType::F32, &[], |w| build(w));
+        error.unwrap_err().to_string()
+    };
+    let zeros = weights::Init::Zeros;
+    for shape in [[1 << 32, 1 << 32], [1 << 40, 1], [(1 << 31) + 1, 1]] {
+        let text = refused(&|w| w.get("b", &shape, zeros).map(|_| ()));
+        assert!(text.contains("missing 1 of 1: `b`"), "{text}");
+        let text = refused(&|w| w.get("a.weight", &shape, zeros).map(|_| ()));
+        assert!(text.contains("shape of `a.weight`"), "{text}");
+    }
+    // Layers without end: some are looked for, and the rest is not.
+    let text = refused(&|w| {
+        for layer in 0..usize::MAX {
+            w.get(&format!("layers.{layer}"), &[2], zeros)?;
+        }
+        Ok(())
+    });
+    assert!(text.contains("missing 65 of 65: `layers.0`"), "{text}");
+    // Many that are each within the bound.
+    let side = 1 << 30;
+    let text = refused(&|w| {
+        w.get_as("x", &[side, 1], zeros, DType::U8)?;
+        w.get_as("y", &[side, 1], zeros, DType::U8)?;
+        w.get_as("z", &[1], zeros, DType::U8)?;
+        unreachable!("the third is one value too much")
+    });
+    assert!(text.contains("missing 3 of 3: `x`, `y`, `z`"), "{text}");
+}

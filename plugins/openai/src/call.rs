@@ -171,7 +171,7 @@ impl<'a> Call<'a> {
     fn failed(&self, fault: Fault) -> Error {
         let ends = match &fault {
             Fault::Cancelled => true,
-            Fault::GaveUp { .. } => !self.server.is_alive(),
+            Fault::GaveUp { last, .. } => last.is_busy() || !self.server.is_alive(),
             _ => fault.ends_the_run(),
         };
         if !ends {

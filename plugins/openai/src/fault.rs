@@ -1,5 +1,6 @@
 //! What can go wrong between this machine and the server. Holds no key and no whole body.
 
+use crate::score::TOKENS_BY_ID;
 use focus_plugin_sdk::{Error, ErrorKind};
 use std::time::Duration;
 
@@ -72,12 +73,22 @@ pub enum Fault {
         /// What is there.
         found: String,
     },
+    /// It asked to be left alone for longer than a request may take; said to another request.
+    #[error("`{server}` wants to be left alone for {} s more: expected at most {} s", wait.as_secs(), limit.as_secs())]
+    Paused {
+        /// Host and port.
+        server: String,
+        /// How long, from now.
+        wait: Duration,
+        /// What is left of setting `give_up_after`.
+        limit: Duration,
+    },
     /// Every attempt failed, or there was no time for another.
     #[error("Gave up after {attempts} attempts: {last}")]
     GaveUp {
         /// How many.
         attempts: u32,
-        /// The last one's.
+        /// The last one's; of attempts at a server that was busy, the last that met it busy.
         last: Box<Self>,
     },
     /// The host wants no answer any more.
@@ -85,8 +96,13 @@ pub enum Fault {
     Cancelled,
 }
 
-/// Statuses that may pass: too slow, too many requests, and servers that are broken just now.
-const PASSING: [u16; 6] = [408, 429, 500, 502, 503, 504];
+/// Statuses that may pass: too slow, too many requests, and servers that are broken just now. From 520 on they are those of proxies whose
+/// server fails, and of services that have too much to do.
+const PASSING: [u16; 12] = [
+    408, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, OVERLOADED,
+];
+
+const OVERLOADED: u16 = 529;
 
 impl Fault {
     /// Whether the same request may succeed when it is sent again.
@@ -100,19 +116,35 @@ impl Fault {
             | Self::Redirect { .. }
             | Self::TooLong { .. }
             | Self::Malformed { .. }
+            | Self::Paused { .. }
             | Self::GaveUp { .. }
             | Self::Cancelled => false,
         }
     }
 
-    /// Whether no other request of this run can succeed: the key, the model or the account is refused. (403 is not among these: some
-    /// services refuse single pictures so.)
+    /// Whether no other request of this run can succeed: the key, the account or the model is refused, or tokens have no ids although
+    /// ids were asked for. (403 is not among these: some services refuse single pictures so.)
     pub fn ends_the_run(&self) -> bool {
         match self {
             Self::Refused {
                 status, exhausted, ..
-            } => *exhausted || matches!(status, 401 | 404),
+            } => *exhausted || matches!(status, 401 | 402 | 404),
             Self::Redirect { .. } | Self::Tls { .. } => true,
+            Self::Malformed { expected, .. } => expected == TOKENS_BY_ID,
+            _ => false,
+        }
+    }
+
+    /// Whether the server has too much to do for whoever asks: nothing that a picture could be blamed for.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Self::Refused {
+                status,
+                retry_after,
+                ..
+            } => matches!(*status, 429 | OVERLOADED) || retry_after.is_some(),
+            Self::Paused { .. } => true,
+            Self::GaveUp { last, .. } => last.is_busy(),
             _ => false,
         }
     }
@@ -155,15 +187,18 @@ impl Fault {
                 } => "The account at the service is used up: see its billing page",
                 Self::Refused { status, said, .. } => match status {
                     401 | 403 => {
-                        "Check the key: `OPENAI_API_KEY`, or the variable that `--set api_key_env=NAME` names, passed on by the sidecar"
+                        "Check the key: `OPENAI_API_KEY`, or the variable that `--set api_key_env=NAME` names, passed on by the sidecar (over plain http to other machines a key is sent only if `api_key_env` names it)"
                     }
+                    402 => "The service wants to be paid: see its billing page",
                     404 => {
                         "Check `base_url` (it ends in `/v1` for most servers) and `served_model`"
                     }
                     413 => {
                         "Send smaller pictures: `--set max_image_side=1024` or `--set image_format=jpeg:95`"
                     }
-                    429 => "Lower `--set requests_per_minute=N` or `--set concurrency=N`",
+                    429 => {
+                        "Wait, or ask less at once: `--set requests_per_minute=N` or a lower `--set concurrency=N`"
+                    }
                     400 | 422 if said.contains("logprob") => {
                         "The server may not give log-probabilities so: try `--set token_scores=top_logprobs` or a smaller `--set top_logprobs=N`"
                     }
@@ -175,10 +210,13 @@ impl Fault {
                 Self::Redirect { .. } => {
                     "Give the final address as `base_url`, and grant its host if you trust it"
                 }
-                Self::Malformed { expected, .. } if expected.contains("token_id:") => {
+                Self::Malformed { expected, .. } if expected == TOKENS_BY_ID => {
                     "The server tells texts instead of ids: `--set token_scores=top_logprobs`"
                 }
                 Self::Malformed { .. } => "Check that `base_url` is one of chat completions",
+                Self::Paused { .. } => {
+                    "Wait, or ask less at once: `--set requests_per_minute=N` or a lower `--set concurrency=N`"
+                }
                 Self::GaveUp { last, .. } => return last.hint(),
                 Self::TooLong { .. } | Self::Cancelled => return None,
             }
@@ -188,7 +226,10 @@ impl Fault {
 
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Connection { .. } | Self::Slow { .. } | Self::Tls { .. } => ErrorKind::DEVICE,
+            Self::Connection { .. }
+            | Self::Slow { .. }
+            | Self::Tls { .. }
+            | Self::Paused { .. } => ErrorKind::DEVICE,
             Self::Refused { status, .. } => match status {
                 413 => ErrorKind::IMAGE,
                 400..500 if *status != 408 && *status != 429 => ErrorKind::INVALID_REQUEST,
@@ -231,10 +272,29 @@ mod tests {
     #[test]
     fn only_what_may_pass_is_tried_again() {
         for status in 100..600 {
-            let wanted = [408, 429, 500, 502, 503, 504].contains(&status);
+            let wanted = [408, 429, 500, 502, 503, 504, 529].contains(&status)
+                || (520..525).contains(&status);
             assert_eq!(refused(status, false).is_passing(), wanted, "{status}");
             assert!(!refused(status, true).is_passing(), "{status}");
         }
+    }
+
+    #[test]
+    fn the_run_ends_with_what_no_picture_can_help() {
+        for status in 100..600 {
+            let wanted = [401, 402, 404].contains(&status);
+            assert_eq!(refused(status, false).ends_the_run(), wanted, "{status}");
+            assert!(refused(status, true).ends_the_run(), "{status}");
+            let busy = [429, 529].contains(&status);
+            assert_eq!(refused(status, false).is_busy(), busy, "{status}");
+        }
+        let misread = |expected: &str| Fault::Malformed {
+            server: "h".into(),
+            expected: expected.into(),
+            found: "`yes`".into(),
+        };
+        assert!(misread(TOKENS_BY_ID).ends_the_run());
+        assert!(!misread("JSON").ends_the_run());
     }
 
     #[test]

@@ -50,6 +50,10 @@ impl ChatModel {
         let settings = Settings::read(options)?;
         let address = Address::check(&settings.base_url, &options.network)?;
         let key = Key::find(settings.api_key_env.as_deref(), variable)?;
+        // The default key may be another service's: whoever can listen on the way gets it only if the user said so.
+        let withheld =
+            key.is_some() && settings.api_key_env.is_none() && address.readable_on_the_way();
+        let key = key.filter(|_| !withheld);
         let patience = Patience {
             retries: settings.retries,
             total: settings.give_up_after,
@@ -68,7 +72,7 @@ impl ChatModel {
             None => only_model(&server, host)?,
         };
         let (by_id, ids) = token_ids(&server, host, &served, settings.token_scores)?;
-        let opened = describe(options, &settings, &server, &served, by_id);
+        let opened = describe(options, &settings, &server, &served, by_id, withheld);
         Ok(Self {
             opened,
             settings,

@@ -2,14 +2,16 @@
 
 use crate::card;
 use crate::fault::Fault;
+use crate::secret::DEFAULT_VARIABLE;
 use crate::server::Server;
 use crate::settings::{Settings, TokenScores};
 use focus_plugin_sdk::{Error, Host, OpenOptions, OpenedModel};
 use std::collections::BTreeMap;
 
-/// The one model that the server has.
+/// The one model that the server has. Faults of the server are a plain no, here and in [`token_ids`]: the host would take others for the
+/// end of a worker, and start it again and again.
 pub(crate) fn only_model(server: &Server, host: &Host) -> Result<String, Error> {
-    let mut names = server.models(host)?;
+    let mut names = server.models(host).map_err(Fault::into_end)?;
     if names.len() == 1 {
         return Ok(names.remove(0));
     }
@@ -39,17 +41,22 @@ pub(crate) fn token_ids(
     }
     match server.token(host, served, PROBE) {
         Ok(id) => Ok((true, BTreeMap::from([(PROBE.to_owned(), id)]))),
-        // A service without `/tokenize` answers in many ways; a missing key, a dead server and a cancellation are not among them.
+        // A service without `/tokenize` answers in many ways; a missing key, an unpaid account, a dead server and a cancellation are not
+        // among them.
         Err(fault) => match &fault {
-            Fault::Refused { status, .. }
-                if wanted == TokenScores::Auto && *status != 401 && !fault.is_passing() =>
+            Fault::Refused {
+                status, exhausted, ..
+            } if wanted == TokenScores::Auto
+                && !exhausted
+                && !matches!(status, 401 | 402)
+                && !fault.is_passing() =>
             {
                 Ok((false, BTreeMap::new()))
             }
             Fault::Malformed { .. } | Fault::Redirect { .. } if wanted == TokenScores::Auto => {
                 Ok((false, BTreeMap::new()))
             }
-            _ => Err(fault.into()),
+            _ => Err(fault.into_end()),
         },
     }
 }
@@ -61,10 +68,11 @@ pub(crate) fn describe(
     server: &Server,
     served: &str,
     by_id: bool,
+    key_withheld: bool,
 ) -> OpenedModel {
     let address = server.address();
     let mut opened = focus_plugin_sdk::opened(&card::descriptor(), options);
-    opened.batch_size = settings.concurrency;
+    opened.batch_size = settings.pictures_at_once;
     let facts = &mut opened.facts;
     let mut fact = |name: &str, value: String| drop(facts.insert(name.to_owned(), value));
     fact("server", address.base().to_owned());
@@ -107,6 +115,11 @@ pub(crate) fn describe(
         opened.notes.push(format!(
             "the connection to `{}` is not encrypted",
             address.shown()
+        ));
+    }
+    if key_withheld {
+        opened.notes.push(format!(
+            "the key in `{DEFAULT_VARIABLE}` was not sent: over a connection that is not encrypted it is sent only if `api_key_env` names it"
         ));
     }
     opened

@@ -51,47 +51,85 @@ pub(crate) fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
+/// Longest pause that is counted: no run lives to see its end.
+const YEAR: Duration = Duration::from_hours(365 * 24);
+
 /// Turns of all threads at one server.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Between the starts of two requests.
+    /// Between the starts of two requests: the user's wish.
     gap: Duration,
-    /// When the next may start.
+    /// When the next may start, by `gap` alone.
     next: Mutex<Option<Instant>>,
+    /// The server's wish: until then nobody asks.
+    paused_until: Mutex<Option<Instant>>,
+    /// After a pause the threads come back within this time, not all at its end.
+    spread: Duration,
 }
 
 impl Pace {
-    pub(crate) fn new(requests_per_minute: Option<f64>) -> Self {
+    pub(crate) fn new(requests_per_minute: Option<f64>, spread: Duration) -> Self {
         let gap = requests_per_minute.map_or(Duration::ZERO, |n| {
             Duration::try_from_secs_f64(60.0 / n).unwrap_or(Duration::MAX)
         });
         Self {
             gap,
             next: Mutex::new(None),
+            paused_until: Mutex::new(None),
+            spread,
         }
     }
 
-    /// Wait for a turn, not past `latest`.
-    pub(crate) fn turn(&self, host: &Host, latest: Instant) -> Result<Turn, Fault> {
-        let start = {
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = Instant::now();
-            let start = next.map_or(now, |next| next.max(now));
-            if start > latest {
-                return Ok(Turn::TooLate);
+    /// Wait for a turn. A pause that the server wants may not reach past `latest`; the wait for the user's own rate moves `latest` on, for
+    /// it says nothing of the server.
+    pub(crate) fn turn(&self, host: &Host, latest: &mut Instant) -> Result<Turn, Fault> {
+        loop {
+            if let Some(until) = self.paused_until() {
+                if until > *latest {
+                    return Ok(Turn::TooLate { until });
+                }
+                sleep_until(until + self.spread.mul_f64(jitter()), host)?;
+                // Another request may have made the pause longer.
+                continue;
             }
-            *next = start.checked_add(self.gap).or(Some(start));
-            start
-        };
-        sleep_until(start, host)?;
-        Ok(Turn::Now)
+            let asked = Instant::now();
+            let start = self.reserve(asked);
+            if start > asked {
+                sleep_until(start, host)?;
+                *latest += asked.elapsed();
+            }
+            if self.paused_until().is_none() {
+                return Ok(Turn::Now);
+            }
+        }
+    }
+
+    /// The next free start by the user's rate, not before `now`.
+    fn reserve(&self, now: Instant) -> Instant {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = next.map_or(now, |next| next.max(now));
+        *next = start.checked_add(self.gap).or(Some(start));
+        start
     }
 
     /// Nobody asks for this long.
     pub(crate) fn pause(&self, length: Duration) {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = Instant::now().checked_add(length);
-        *next = (*next).max(until);
+        let now = Instant::now();
+        let until = now.checked_add(length).unwrap_or(now + YEAR);
+        let mut paused = self
+            .paused_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *paused = (*paused).max(Some(until));
+    }
+
+    /// End of the pause, if there is one now.
+    fn paused_until(&self) -> Option<Instant> {
+        let paused = self
+            .paused_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        paused.filter(|&until| until > Instant::now())
     }
 }
 
@@ -99,7 +137,10 @@ impl Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     Now,
-    TooLate,
+    /// The server wants to be left alone for longer than there is time.
+    TooLate {
+        until: Instant,
+    },
 }
 
 /// Sleep, waking to see whether the host still wants an answer.
@@ -165,17 +206,74 @@ mod tests {
     #[test]
     fn turns_keep_their_distance() {
         let host = Host::detached();
-        let pace = Pace::new(Some(6000.0));
+        let pace = Pace::new(Some(6000.0), Duration::ZERO);
         let start = Instant::now();
-        let far = start + Duration::from_mins(1);
         for _ in 0..4 {
-            assert_eq!(pace.turn(&host, far), Ok(Turn::Now));
+            // The rate alone makes nobody late.
+            let mut latest = start;
+            assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
         }
         assert!(start.elapsed() >= Duration::from_millis(30));
-        pace.pause(Duration::from_mins(2));
-        assert_eq!(pace.turn(&host, far), Ok(Turn::TooLate));
-        pace.pause(Duration::MAX);
-        assert_eq!(pace.turn(&host, far), Ok(Turn::TooLate));
+    }
+
+    #[test]
+    fn the_wait_for_the_rate_is_no_slowness() {
+        let host = Host::detached();
+        let pace = Pace::new(Some(300.0), Duration::ZERO);
+        let first = Instant::now();
+        let mut latest = first;
+        assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+        assert_eq!(latest, first);
+        assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+        // 200 ms, less what this test took between the turns.
+        let moved = latest - first;
+        assert!(!moved.is_zero() && moved <= first.elapsed(), "{moved:?}");
+    }
+
+    #[test]
+    fn pauses_that_are_too_long_are_told() {
+        let host = Host::detached();
+        for length in [Duration::from_mins(2), Duration::MAX] {
+            let pace = Pace::new(None, Duration::ZERO);
+            let now = Instant::now();
+            pace.pause(length);
+            // A shorter one later does not end it.
+            pace.pause(Duration::ZERO);
+            let mut latest = now + Duration::from_mins(1);
+            let Ok(Turn::TooLate { until }) = pace.turn(&host, &mut latest) else {
+                panic!("a pause of {length:?} was cut short");
+            };
+            assert!(until >= now + length.min(Duration::from_mins(2)));
+        }
+    }
+
+    #[test]
+    fn threads_come_back_from_a_pause_one_by_one() {
+        const THREADS: usize = 8;
+        let pace = Pace::new(None, Duration::from_millis(200));
+        let end = Instant::now() + Duration::from_millis(200);
+        pace.pause(Duration::from_millis(200));
+        let back = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let mut latest = Instant::now() + Duration::from_mins(1);
+                    let turn = pace.turn(&Host::detached(), &mut latest);
+                    assert_eq!(turn, Ok(Turn::Now));
+                    back.lock().expect("no panic").push(Instant::now());
+                });
+            }
+        });
+        let back = back.into_inner().expect("no panic");
+        let (first, last) = (back.iter().min(), back.iter().max());
+        let (first, last) = (*first.expect("threads"), *last.expect("threads"));
+        assert!(first >= end);
+        // Eight draws from 200 ms lie within 10 ms of each other once in a hundred million times.
+        assert!(
+            last - first > Duration::from_millis(10),
+            "{:?}",
+            last - first
+        );
     }
 
     #[test]

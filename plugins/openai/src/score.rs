@@ -9,6 +9,9 @@ use focus_plugin_sdk::VariantScore;
 /// At and below this a server says "very unlikely" in place of a log-probability (OpenAI, vLLM).
 const NOT_TOLD: f64 = -9999.0;
 
+/// What a server that was asked for ids must say; one that does not say it never will.
+pub(crate) const TOKENS_BY_ID: &str = "tokens as `token_id:N`";
+
 /// Above zero by rounding only.
 const ROUNDING: f64 = 1e-4;
 
@@ -77,7 +80,7 @@ fn id(token: &str) -> Result<u32, Misread> {
     token
         .strip_prefix("token_id:")
         .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| Misread::new("tokens as `token_id:N`", format!("`{token}`")))
+        .ok_or_else(|| Misread::new(TOKENS_BY_ID, format!("`{token}`")))
 }
 
 fn told(entry: &Entry) -> Result<Option<f64>, Misread> {

@@ -11,11 +11,16 @@ use focus_plugin_sdk::Host;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
+/// Longest wait to hear whether the server is there: the host has a limit of its own for a call, and blames pictures when that is met.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
 /// A server. Shared by threads.
 #[derive(Debug)]
 pub struct Server {
     http: Http,
     timeout: Duration,
+    /// Longest wait to hear whether it is there.
+    sign_of_life: Duration,
     pace: Pace,
     patience: Patience,
     counter: Counter,
@@ -33,7 +38,8 @@ impl Server {
         Self {
             http: Http::new(address, key),
             timeout,
-            pace: Pace::new(requests_per_minute),
+            sign_of_life: timeout.min(SIGN_OF_LIFE),
+            pace: Pace::new(requests_per_minute, patience.first_wait),
             patience,
             counter: Counter::default(),
         }
@@ -54,7 +60,7 @@ impl Server {
     }
 
     /// Post `body` to a URL of this server, or get where there is none, until there is an answer that `read` takes, or no hope; within
-    /// the patience's total.
+    /// the patience's total, which starts with the first turn at the user's own rate.
     pub fn ask<T>(
         &self,
         host: &Host,
@@ -64,14 +70,21 @@ impl Server {
     ) -> Result<T, Fault> {
         let start = Instant::now();
         // A total too long to count is no limit that a run could meet.
-        let latest = start
+        let mut latest = start
             .checked_add(self.patience.total)
             .unwrap_or(start + Duration::from_hours(24));
         let mut failures = 0;
-        let mut last = None;
+        let mut last: Option<Fault> = None;
         loop {
-            if self.pace.turn(host, latest)? == Turn::TooLate {
-                return Err(self.gave_up(failures, last));
+            if let Turn::TooLate { until } = self.pace.turn(host, &mut latest)? {
+                let now = Instant::now();
+                let paused = Fault::Paused {
+                    server: self.address().shown().to_owned(),
+                    wait: until.saturating_duration_since(now),
+                    limit: latest.saturating_duration_since(now),
+                };
+                let last = last.filter(Fault::is_busy).unwrap_or(paused);
+                return Err(gave_up(failures, last));
             }
             self.counter.request(failures > 0);
             // Waiting for the turn may have used up the time; the attempt then fails at once.
@@ -83,30 +96,20 @@ impl Server {
                 Err(fault) => fault,
             };
             failures += 1;
-            if failures > self.patience.retries {
-                return Err(self.gave_up(failures, Some(fault)));
-            }
-            let wait = self.patience.wait(failures, jitter());
             if let Some(asked) = fault.retry_after() {
                 self.pace.pause(asked);
             }
-            let until = Instant::now() + wait;
-            if until > latest {
-                return Err(self.gave_up(failures, Some(fault)));
+            // A server that was busy took time and attempts from this request: what fails after that is not the picture's fault.
+            let fault = match last.take() {
+                Some(busy) if busy.is_busy() && !fault.is_busy() => busy,
+                _ => fault,
+            };
+            let until = Instant::now() + self.patience.wait(failures, jitter());
+            if failures > self.patience.retries || until > latest {
+                return Err(gave_up(failures, fault));
             }
             last = Some(fault);
             sleep_until(until, host)?;
-        }
-    }
-
-    fn gave_up(&self, attempts: u32, last: Option<Fault>) -> Fault {
-        Fault::GaveUp {
-            attempts,
-            // Without an attempt of its own, a request waited for its turn only.
-            last: Box::new(last.unwrap_or_else(|| Fault::Slow {
-                server: self.address().shown().to_owned(),
-                limit: self.patience.total,
-            })),
         }
     }
 
@@ -184,7 +187,7 @@ impl Server {
     pub(crate) fn is_alive(&self) -> bool {
         let url = self.address().below("/models");
         self.counter.request(false);
-        match self.http.exchange(&url, None, self.timeout) {
+        match self.http.exchange(&url, None, self.sign_of_life) {
             Ok(exchange) => exchange.status < 500 && exchange.status != 429,
             Err(fault) => matches!(fault, Fault::Redirect { .. }),
         }
@@ -199,5 +202,34 @@ impl Server {
             [id] => Some(id),
             _ => None,
         })
+    }
+}
+
+fn gave_up(attempts: u32, last: Fault) -> Fault {
+    Fault::GaveUp {
+        attempts,
+        last: Box::new(last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request that was given up and the question after it must not take as long as the host allows a call.
+    #[test]
+    fn a_sign_of_life_is_not_waited_for_long() {
+        let patience = Patience {
+            retries: 5,
+            total: Duration::from_hours(1),
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(30),
+        };
+        for (timeout, wanted) in [(3600, 10), (10, 10), (2, 2)] {
+            let address = Address::check("http://localhost/v1", &["localhost".into()]);
+            let timeout = Duration::from_secs(timeout);
+            let server = Server::new(address.expect("granted"), None, timeout, patience, None);
+            assert_eq!(server.sign_of_life, Duration::from_secs(wanted));
+        }
     }
 }

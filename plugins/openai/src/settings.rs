@@ -9,6 +9,12 @@ use std::time::Duration;
 /// Requests in flight unless the user says otherwise.
 pub const CONCURRENCY: u32 = 8;
 
+/// Most pictures of one call unless the user says otherwise: a call has 2 GiB, and a full photograph takes some 40 MB of it.
+const PICTURES: u32 = 16;
+
+/// Longest that the questions of one call may take at the rate asked for. The host ends a call after 300 s and blames its pictures.
+const LONGEST_CALL: Duration = Duration::from_mins(4);
+
 /// Fields of a request that `extra_body` must leave alone.
 const OWN_FIELDS: [&str; 13] = [
     "model",
@@ -71,8 +77,10 @@ pub struct Settings {
     pub token_scores: TokenScores,
     /// `top_logprobs`: length of the server's list, 1 to 1000.
     pub top_logprobs: u32,
-    /// `concurrency`: requests in flight, 1 to 256; also groups of one call.
+    /// `concurrency`: requests in flight, 1 to 256.
     pub concurrency: u32,
+    /// Pictures of one call: the user's batch size, else `concurrency`, at most 16.
+    pub pictures_at_once: u32,
     /// `max_image_side`: pixels; longer pictures are shrunk.
     pub max_image_side: Option<u32>,
     /// `image_format`: `png` or `jpeg:QUALITY`.
@@ -111,6 +119,18 @@ impl Settings {
         let seconds = |key: &str, default: u64| {
             number(key, get(key), default, 1, 86_400, "seconds").map(Duration::from_secs)
         };
+        let concurrency = number(
+            "concurrency",
+            get("concurrency"),
+            CONCURRENCY,
+            1,
+            256,
+            "requests",
+        )?;
+        let pictures_at_once = options.batch_size.unwrap_or(concurrency.min(PICTURES));
+        let requests_per_minute = get("requests_per_minute")
+            .map(|text| rate(text, pictures_at_once))
+            .transpose()?;
         Ok(Self {
             base_url: base_url.to_owned(),
             served_model: get("served_model")
@@ -129,14 +149,8 @@ impl Settings {
                 }
             },
             top_logprobs: number("top_logprobs", get("top_logprobs"), 20, 1, 1000, "tokens")?,
-            concurrency: number(
-                "concurrency",
-                get("concurrency"),
-                CONCURRENCY,
-                1,
-                256,
-                "requests",
-            )?,
+            concurrency,
+            pictures_at_once,
             max_image_side: get("max_image_side")
                 .map(|text| number("max_image_side", Some(text), 0, 16, 65_535, "pixels"))
                 .transpose()?,
@@ -149,12 +163,10 @@ impl Settings {
                 Some(word @ ("auto" | "low" | "high")) => Some(word.to_owned()),
                 Some(other) => return Err(bad("detail", "`auto`, `low` or `high`", other)),
             },
-            timeout: seconds("timeout", 120)?,
+            timeout: seconds("timeout", 60)?,
             retries: number("retries", get("retries"), 5, 0, 100, "attempts")?,
-            give_up_after: seconds("give_up_after", 180)?,
-            requests_per_minute: get("requests_per_minute")
-                .map(|text| positive("requests_per_minute", text))
-                .transpose()?,
+            give_up_after: seconds("give_up_after", 90)?,
+            requests_per_minute,
             seed: get("seed")
                 .map(|text| {
                     text.parse()
@@ -206,11 +218,29 @@ fn number<N: FromStr + PartialOrd + std::fmt::Display>(
         .ok_or_else(|| bad(key, &format!("{least} to {most} {unit}"), text))
 }
 
-fn positive(key: &str, text: &str) -> Result<f64, Error> {
-    text.parse()
+/// `requests_per_minute`, if a call of so many pictures with one question each ends in time at that rate.
+fn rate(text: &str, pictures: u32) -> Result<f64, Error> {
+    let rate = text
+        .parse()
         .ok()
         .filter(|n: &f64| n.is_finite() && *n > 0.0)
-        .ok_or_else(|| bad(key, "a number above 0", text))
+        .ok_or_else(|| bad("requests_per_minute", "a number above 0", text))?;
+    let longest = LONGEST_CALL.as_secs_f64();
+    let least = f64::from(pictures) * 60.0 / longest;
+    if rate >= least {
+        return Ok(rate);
+    }
+    let wanted = format!("at least {least} for {pictures} pictures in one call");
+    let most = (longest * rate / 60.0) as u32;
+    Err(
+        bad("requests_per_minute", &wanted, text).with_hint(if most > 0 {
+            format!(
+                "A call may take {longest} s: lower `--set concurrency=N` or `--batch-size N` to {most}"
+            )
+        } else {
+            format!("A call may take {longest} s, and has one question at least")
+        }),
+    )
 }
 
 fn price(key: &str, text: Option<&str>) -> Result<f64, Error> {
@@ -270,6 +300,60 @@ mod tests {
             (20, 8, 5)
         );
         assert!(settings.max_image_side.is_none() && settings.seed.is_none());
+        // One attempt that hangs, another one and the sign of life stay well below the host's 300 s.
+        assert_eq!(
+            (settings.timeout.as_secs(), settings.give_up_after.as_secs()),
+            (60, 90)
+        );
+    }
+
+    /// A call at the user's own rate must end before the host ends it.
+    #[test]
+    fn rates_that_no_call_survives_are_refused() {
+        let settings = |concurrency, rate| {
+            [
+                ("base_url", "http://h/v1"),
+                ("concurrency", concurrency),
+                ("requests_per_minute", rate),
+            ]
+        };
+        for (concurrency, rate, good) in [
+            ("8", "2", true),
+            ("8", "1.99", false),
+            ("1", "0.25", true),
+            ("1", "0.2", false),
+            // A call has 16 pictures then.
+            ("200", "4", true),
+            ("200", "3.9", false),
+            ("8", "1e-300", false),
+        ] {
+            match read(&settings(concurrency, rate)) {
+                Ok(settings) => assert!(good, "{settings:?}"),
+                Err(error) => {
+                    assert!(!good && error.to_string().contains(rate), "{error}");
+                    assert!(error.hint().expect("advice").contains("240 s"));
+                }
+            }
+        }
+    }
+
+    /// 256 full photographs do not fit into one call.
+    #[test]
+    fn a_call_has_few_pictures_unless_the_user_says_so() {
+        let size = |concurrency: &str, batch_size| {
+            let options = OpenOptions {
+                settings: [("base_url", "http://h/v1"), ("concurrency", concurrency)]
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .into(),
+                batch_size,
+                ..OpenOptions::default()
+            };
+            Settings::read(&options).expect("reads").pictures_at_once
+        };
+        assert_eq!(size("4", None), 4);
+        assert_eq!(size("256", None), 16);
+        assert_eq!(size("256", Some(40)), 40);
+        assert_eq!(size("8", Some(1)), 1);
     }
 
     #[test]

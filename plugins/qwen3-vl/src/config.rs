@@ -10,6 +10,13 @@ use focus_nn::{Activation, LoadError};
 /// The file they are read from.
 pub const FILE: &str = "config.json";
 
+/// Bound on widths.
+const MOST: usize = 1 << 24;
+/// Bound on sides of patches, on patches of a row and on frames: their products are sizes too.
+const MOST_SMALL: usize = 1 << 10;
+/// Bound on the tower's layers and on places along a side.
+const MOST_LAYERS: usize = 1 << 12;
+
 /// All numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -155,6 +162,14 @@ impl Config {
             ]
             .contains(&0),
             "a size in `vision_config` is 0",
+        )?;
+        let small = [vision.patch, vision.merge, vision.frames];
+        let sizes = [vision.hidden, vision.heads, vision.intermediate, vision.out];
+        rule(
+            small.iter().all(|&size| size <= MOST_SMALL)
+                && sizes.iter().all(|&size| size <= MOST)
+                && vision.depth.max(vision.table_side) <= MOST_LAYERS,
+            "a size in `vision_config` is beyond all reason",
         )?;
         rule(
             vision.hidden.is_multiple_of(vision.heads) && vision.head_dim().is_multiple_of(4),

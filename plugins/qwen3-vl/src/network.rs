@@ -26,15 +26,7 @@ impl Network {
         dtype: DType,
     ) -> Result<Self, LoadError> {
         let checkpoint = Checkpoint::open_folder(folder, &[], &Layout::default())?;
-        // Some saved copies of tied checkpoints hold the head once more.
-        let ignored: &[&str] = if config.text.tied {
-            &["lm_head.weight"]
-        } else {
-            &[]
-        };
-        focus_nn::weights::load(checkpoint, device, dtype, ignored, |w| {
-            Self::build(w, config)
-        })
+        focus_nn::weights::load(checkpoint, device, dtype, &[], |w| Self::build(w, config))
     }
 
     /// The architecture with weights drawn from `seed`.

@@ -10,6 +10,9 @@ use serde_json::Value;
 /// Longest side over shortest that the reference takes.
 const LONGEST_ASPECT: usize = 200;
 
+/// Bound on the area that every picture is enlarged to.
+const MOST_PIXELS: u64 = 1 << 30;
+
 /// Preparation of pictures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processor {
@@ -189,6 +192,12 @@ impl Processor {
             return Err(format!(
                 "expected min_pixels <= max_pixels and at least {square} of the latter, found {} and {}",
                 self.min_pixels, self.max_pixels
+            ));
+        }
+        if self.min_pixels > MOST_PIXELS {
+            return Err(format!(
+                "expected min_pixels at most {MOST_PIXELS}, found {}",
+                self.min_pixels
             ));
         }
         if self.std.iter().any(|&std| std <= 0.0) {

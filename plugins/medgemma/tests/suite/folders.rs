@@ -107,6 +107,35 @@ fn a_tensor_dropped_renamed_or_reshaped_is_named() {
 }
 
 #[test]
+fn a_head_may_only_repeat_the_embedding() {
+    let folder = copy();
+    let path = folder.path().join("model.safetensors");
+    let mut tensors = read(&path);
+    let table = "language_model.model.embed_tokens.weight";
+    let mut head = tensors.iter().find(|t| t.0 == table).unwrap().clone();
+    head.0 = "language_model.lm_head.weight".into();
+    tensors.push(head);
+    write(&path, &tensors);
+    check(&open::folder(folder.path(), &CPU, DType::F32).unwrap());
+    let at = tensors.len() - 1;
+    let refused = |tensors: &Tensors| {
+        write(&path, tensors);
+        let error = open::folder(folder.path(), &CPU, DType::F32).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(table) && text.contains("`language_model.lm_head.weight`"),
+            "{text}"
+        );
+    };
+    let mut other = tensors.clone();
+    *other[at].3.last_mut().unwrap() ^= 1;
+    refused(&other);
+    let mut turned = tensors.clone();
+    turned[at].2.reverse();
+    refused(&turned);
+}
+
+#[test]
 fn folders_that_lack_or_contradict_something() {
     for (file, hint) in [
         ("config.json", "`config.json`"),

@@ -2,6 +2,7 @@
 
 use super::environment::{self, NAME};
 use super::{ChatError, files};
+use fancy_regex::Regex;
 use minijinja::{Environment, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,13 +63,13 @@ impl ChatTemplate {
         })
     }
 
-    /// From its text; `file` is named in errors.
+    /// From its text; `file` is named in errors. The digest is of the text as it is given.
     pub fn parse(file: &str, template: impl Into<String>) -> Result<Self, ChatError> {
         let template = template.into();
         let digest = files::digest(&[&template]);
         let mut environment = environment::new();
         environment
-            .add_template_owned(NAME, template)
+            .add_template_owned(NAME, without_marks(&template))
             .map_err(|error| fault(file, &error))?;
         Ok(Self {
             environment,
@@ -117,6 +118,18 @@ impl ChatTemplate {
             .and_then(|template| template.render(Value::from_pairs(variables)))
             .map_err(|error| fault(&self.file, &error))
     }
+}
+
+/// `{% generation %}` and its end mark what a model is trained on and say nothing in a prompt. They are transformers' own, unknown to
+/// Jinja: blocks that always apply stand in, with the same dashes, so that blanks around them go as before.
+fn without_marks(template: &str) -> String {
+    let mark = |name: &str| {
+        Regex::new(&format!(r"\{{%([-+]?)\s*{name}\s*([-+]?)%\}}")).expect("a pattern of our own")
+    };
+    let begun = mark("generation").replace_all(template, "{%${1} if true ${2}%}");
+    mark("endgeneration")
+        .replace_all(&begun, "{%${1} endif ${2}%}")
+        .into_owned()
 }
 
 fn fault(file: &str, error: &minijinja::Error) -> ChatError {

@@ -380,3 +380,36 @@ fn absent_and_damaged_files_are_named() {
     std::fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
     assert!(Chat::open(folder.path()).is_err());
 }
+
+#[test]
+fn marks_of_training_say_nothing_in_a_prompt() {
+    let message = [Message {
+        role: "user".into(),
+        content: vec![Part::Text("yes".into())],
+    }];
+    let render = |template: &str| {
+        let template = ChatTemplate::parse("chat_template.jinja", template).unwrap();
+        let text = template.render(&message, &BTreeMap::new(), true).unwrap();
+        (text, template.digest().to_owned())
+    };
+    let marked = "{% for m in messages %}<a> {%- generation %}\n {{ m.role }} {% endgeneration -%}\n  <b>{% endfor %}{%generation%}x{%+ endgeneration +%}";
+    let (text, digest) = render(marked);
+    assert_eq!(text, "<a> user <b>x");
+    // The digest is of what was published.
+    assert_eq!(digest, super::files::digest(&[marked]));
+    let plain = marked
+        .replace("endgeneration", "endif")
+        .replace("generation", "if true");
+    assert_eq!(render(&plain).0, text);
+    // The word itself is no mark.
+    assert_eq!(
+        render("{{ 'generation' }} {% set generation = 1 %}").0,
+        "generation "
+    );
+    let open = ChatTemplate::parse("chat_template.jinja", "{% generation %}");
+    assert!(
+        open.unwrap_err()
+            .to_string()
+            .contains("`chat_template.jinja`")
+    );
+}

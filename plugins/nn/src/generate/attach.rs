@@ -1,6 +1,6 @@
 //! Attaching an adapter and proving that it changes what the model says.
 
-use super::serve::first_logits;
+use super::serve::{first_logits, not_finite};
 use super::{Family, lora};
 use focus_plugin_sdk::{AttachReply, AttachRequest, Error, Host, Picture};
 use std::path::Path;
@@ -24,6 +24,10 @@ pub fn attach(
     };
     family.adapters().select(None).map_err(lora)?;
     let base = first_logits(family, &picture, QUESTION)?;
+    // Before anything is attached: the adapter is not at fault.
+    if !base.iter().all(|logit| logit.is_finite()) {
+        return Err(not_finite());
+    }
     host.check_cancelled()?;
     let attached = crate::lora::attach(&mut *family, &request.name, Path::new(&request.folder));
     let attached = attached.map_err(lora)?;
@@ -60,22 +64,17 @@ pub fn detach(family: &mut dyn Family, name: &str) -> Result<(), Error> {
 }
 
 fn change(base: &[f32], adapted: &[f32], name: &str) -> Result<f64, Error> {
+    // Not left to the change: a maximum forgets what is no number.
+    if let Some(odd) = adapted.iter().find(|logit| !logit.is_finite()) {
+        return Err(Error::weights(format!(
+            "Adapter `{name}` spoils the logits: expected finite ones on a probe picture, found {odd}"
+        )));
+    }
     let change = base
         .iter()
         .zip(adapted)
-        .map(|(a, b)| f64::from((a - b).abs()))
-        .fold(0.0, |most: f64, one| {
-            if one.is_finite() {
-                most.max(one)
-            } else {
-                f64::NAN
-            }
-        });
-    if change.is_nan() {
-        return Err(Error::weights(format!(
-            "Adapter `{name}` makes the logits infinite"
-        )));
-    }
+        .map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs())
+        .fold(0.0, f64::max);
     if change == 0.0 {
         return Err(Error::weights(format!(
             "Adapter `{name}` changes nothing: expected other logits than the base's on a probe picture, found the same"
@@ -101,4 +100,28 @@ fn drawn(width: usize, height: usize) -> Vec<u8> {
         }
     }
     rgb
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_the_largest_and_finite() {
+        let base = [1.0, -2.0, 0.5];
+        assert_eq!(change(&base, &[1.0, -1.5, 0.25], "x").unwrap(), 0.5);
+        let said = |adapted| change(&base, adapted, "x").unwrap_err().to_string();
+        assert!(said(&base).contains("changes nothing"));
+        for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            // First or last, and whatever the others do.
+            for adapted in [[odd, 9.0, 9.0], [9.0, 9.0, odd], [odd, -2.0, 0.5]] {
+                assert!(
+                    said(&adapted).contains("`x` spoils the logits"),
+                    "{adapted:?}"
+                );
+            }
+        }
+        // Far apart, yet both finite.
+        assert!(change(&[f32::MIN], &[f32::MAX], "x").unwrap().is_finite());
+    }
 }

@@ -13,7 +13,8 @@ use std::time::Instant;
 /// An answer in the making.
 struct Branch {
     group: usize,
-    cache: Cache,
+    /// Kept as long as tokens may be fed back.
+    cache: Option<Cache>,
     next_place: u32,
     row: Vec<f32>,
     answer: GeneratedAnswer,
@@ -127,7 +128,8 @@ fn open(
     Ok(opened
         .map(|(prompt, (cache, row))| Branch {
             group: number,
-            cache,
+            // The last token chosen is not fed back, so an answer of one token needs none.
+            cache: (request.max_new_tokens > 1).then_some(cache),
             next_place: prompt.next_place(),
             row,
             answer: GeneratedAnswer {
@@ -196,7 +198,7 @@ fn scored(mut branches: Vec<Branch>, variants: &[Option<u32>]) -> Result<Vec<Bra
     Ok(branches)
 }
 
-fn not_finite() -> Error {
+pub(super) fn not_finite() -> Error {
     Error::internal("The model's logits are not finite")
         .with_hint("Try dtype f32: half types can overflow")
 }
@@ -216,6 +218,9 @@ fn decode(
             fail(reply, error);
         }
         branch.done |= reply.error.is_some();
+        if branch.done {
+            branch.cache = None;
+        }
     }
     let mut live: Vec<_> = branches.iter_mut().filter(|branch| !branch.done).collect();
     let groups: Vec<usize> = live.iter().map(|branch| branch.group).collect();
@@ -268,7 +273,7 @@ fn advance(family: &dyn Family, live: &mut [&mut Branch]) -> candle_core::Result
                 tokens: &branch.answer.new_tokens[from..],
                 places,
                 images: Vec::new(),
-                cache: Some(&mut branch.cache),
+                cache: Some(branch.cache.as_mut().expect("kept until an answer is done")),
             }
         })
         .collect();
@@ -304,4 +309,35 @@ pub(super) fn first_logits(
         .pop()
         .ok_or_else(|| Error::new(ErrorKind::INTERNAL, "A prompt gave no logits"))?;
     Ok(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Letters, request};
+    use super::*;
+
+    #[test]
+    fn caches_live_no_longer_than_they_are_needed() {
+        let family = Letters::new();
+        let mut asked = request(&[(&[0], &["what?", "whale"])]);
+        for (tokens, kept) in [(0, 0), (1, 0), (2, 2)] {
+            asked.max_new_tokens = tokens;
+            let batch = GenerateBatch::new(&asked, &[&[1; 3], &[2; 3], &[0; 3]]).unwrap();
+            let (mut looked, mut timings) = (BTreeMap::new(), Timings::default());
+            let mut branches = open(&family, &batch, 0, &mut looked, &mut timings).unwrap();
+            let caches =
+                |branches: &[Branch]| branches.iter().filter(|b| b.cache.is_some()).count();
+            assert_eq!(caches(&branches), kept, "{tokens}");
+            if kept > 0 {
+                // The first answer ends at once, the other goes on.
+                branches[0].row = vec![0.0; 128];
+                branches[0].row[0] = f32::MAX;
+                branches[1].row[0] = f32::MIN;
+                let mut replies = vec![GroupReply::default()];
+                decode(&family, &batch, &mut branches, &mut replies, false).unwrap();
+                let done: Vec<bool> = branches.iter().map(|b| b.done).collect();
+                assert_eq!((done, caches(&branches)), (vec![true, false], 1));
+            }
+        }
+    }
 }

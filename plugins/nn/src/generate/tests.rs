@@ -5,8 +5,8 @@ use crate::lm::{Decoder, DecoderConfig, Features, ImageSpan, LayerKind, NormStyl
 use crate::lora::{Adaptable, Adapters, Module, Spelling};
 use crate::{Activation, DType, Device, Init, Weights, weights};
 use focus_plugin_sdk::{
-    Error, ErrorKind, Finish, GenerateBatch, GenerateReply, GenerateRequest, Host, ImageSize,
-    Picture, PromptGroup, StopRule,
+    AttachRequest, Error, ErrorKind, Finish, GenerateBatch, GenerateReply, GenerateRequest, Host,
+    ImageSize, Picture, PromptGroup, StopRule,
 };
 use std::cell::Cell;
 
@@ -15,14 +15,14 @@ const CPU: Device = Device::Cpu;
 const ROWS: usize = 3;
 const IMAGE: u32 = 127;
 
-struct Letters {
+pub(super) struct Letters {
     decoder: Decoder,
     adapters: Adapters,
     looked: Cell<u32>,
 }
 
 impl Letters {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let config = DecoderConfig {
             vocab: 128,
             hidden: 16,
@@ -120,7 +120,7 @@ impl Family for Letters {
     }
 }
 
-fn request(groups: &[(&[u32], &[&str])]) -> GenerateRequest {
+pub(super) fn request(groups: &[(&[u32], &[&str])]) -> GenerateRequest {
     let group = |(images, prompts): &(&[u32], &[&str])| PromptGroup {
         images: images.to_vec(),
         prompts: prompts.iter().map(|&text| text.to_owned()).collect(),
@@ -230,6 +230,19 @@ fn no_tokens_are_made_that_nobody_asked_for() {
         answer.prompt_tokens,
         [(1, 1), (104, 1), (101, 1), (108, 2), (111, 1)]
     );
+}
+
+#[test]
+fn a_base_whose_logits_are_no_numbers_proves_no_adapter() {
+    // The probe is a black pixel here.
+    let mut family = Letters::new();
+    let request = AttachRequest {
+        name: "x".into(),
+        folder: "nowhere".into(),
+    };
+    let error = attach(&mut family, &request, &Host::detached()).unwrap_err();
+    assert!(error.to_string().contains("not finite"), "{error}");
+    assert!(family.adapters.attached().is_empty());
 }
 
 #[test]

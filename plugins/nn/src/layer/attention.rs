@@ -9,6 +9,9 @@ use candle_core::{DType, Result, Tensor};
 /// Bytes of scores computed at a time on the CPU: stays in the second cache.
 const BLOCK: usize = 1 << 20;
 
+/// Scores computed at a time elsewhere: 1 GiB in f32, and far from the 2^32 elements that kernels count to.
+const SCORES: usize = 1 << 28;
+
 /// The maps into queries, keys and values.
 #[derive(Debug, Clone)]
 pub enum Projections {
@@ -184,14 +187,48 @@ fn plain(
     mask: Option<&Tensor>,
     scale: f64,
 ) -> Result<Tensor> {
+    let (batch, heads, tokens, _) = query.dims4()?;
+    let others = key.dim(2)?;
+    let mut inputs = [query, key, value].into_iter().chain(mask);
+    // Gradients keep all scores anyway.
+    let block = if inputs.any(op::wants_gradient) {
+        tokens
+    } else {
+        SCORES / (batch * heads * others).max(1)
+    };
+    in_blocks(query, key, value, mask, scale, block.max(1))
+}
+
+/// [`plain`], `block` queries at a time.
+pub(super) fn in_blocks(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+    scale: f64,
+    block: usize,
+) -> Result<Tensor> {
     let (batch, heads, tokens, head_dim) = query.dims4()?;
     let (query, key, value) = (query.contiguous()?, key.contiguous()?, value.contiguous()?);
-    let mut scores = (product(&query, &key.t()?)? * scale)?;
-    if let Some(mask) = mask {
-        scores = scores.broadcast_add(mask)?;
+    let key = key.t()?;
+    let mut parts = Vec::new();
+    for from in (0..tokens).step_by(block) {
+        let count = block.min(tokens - from);
+        let mut scores = (product(&query.narrow(2, from, count)?, &key)? * scale)?;
+        if let Some(mask) = mask {
+            // A mask of one row is every query's.
+            let rows = mask
+                .rank()
+                .checked_sub(2)
+                .filter(|&axis| mask.dims()[axis] != 1);
+            let mask = match rows {
+                Some(axis) => mask.narrow(axis, from, count)?,
+                None => mask.clone(),
+            };
+            scores = scores.broadcast_add(&mask)?;
+        }
+        let part = product(&op::softmax(&scores)?, &value)?;
+        parts.push(part.transpose(1, 2)?.contiguous()?);
     }
-    product(&op::softmax(&scores)?, &value)?
-        .transpose(1, 2)?
-        .contiguous()?
-        .reshape((batch, tokens, heads * head_dim))
+    join(&parts, 1)?.reshape((batch, tokens, heads * head_dim))
 }

@@ -154,8 +154,13 @@ fn laid_out(weight: Tensor) -> Result<Tensor> {
 /// A product of matrices; candle has none of half types on the CPU, so those are computed in f32 there.
 pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.device().is_cpu() && matches!(a.dtype(), DType::BF16 | DType::F16) {
-        let wide = a.to_dtype(DType::F32)?.matmul(&b.to_dtype(DType::F32)?)?;
-        return wide.to_dtype(a.dtype());
+        // A weight comes transposed: converted as it lies and turned after, since values far apart are slow to convert.
+        let b = if b.is_contiguous() {
+            b.to_dtype(DType::F32)?
+        } else {
+            b.t()?.to_dtype(DType::F32)?.t()?
+        };
+        return a.to_dtype(DType::F32)?.matmul(&b)?.to_dtype(a.dtype());
     }
     a.matmul(b)
 }

@@ -273,3 +273,65 @@ fn gated_feed_forward_packed_or_not() {
         1e-5,
     );
 }
+
+#[test]
+fn attention_block_by_block_is_attention_at_once() {
+    let (q, k, v) = (
+        drawn(&[2, 3, 11, 8], "q"),
+        drawn(&[2, 3, 13, 8], "k"),
+        drawn(&[2, 3, 13, 8], "v"),
+    );
+    let masks = [
+        None,
+        Some(drawn(&[2, 1, 11, 13], "m")),
+        Some(drawn(&[11, 13], "n")),
+        Some(drawn(&[2, 3, 1, 13], "o")),
+        Some(drawn(&[13], "p")),
+    ];
+    for mask in &masks {
+        for kind in [DType::F32, DType::BF16] {
+            let run = |block| {
+                let cast = |t: &Tensor| t.to_dtype(kind).unwrap();
+                let mask = mask.as_ref().map(cast);
+                let (q, k, v) = (cast(&q), cast(&k), cast(&v));
+                attention::in_blocks(&q, &k, &v, mask.as_ref(), 0.3, block).unwrap()
+            };
+            let once = run(11);
+            assert_eq!(once.dims(), [2, 11, 24]);
+            let tolerance = if kind == DType::F32 { 1e-6 } else { 1e-2 };
+            for block in [1, 2, 5, 10, 1 << 28] {
+                close(&run(block), &once, tolerance);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_half_types_do_not_depend_on_strides() {
+    for kind in [DType::BF16, DType::F16] {
+        let cast = |t: Tensor| t.to_dtype(kind).unwrap();
+        let (a, b) = (
+            cast(drawn(&[2, 5, 16], "a")),
+            cast(drawn(&[2, 16, 7], "b")),
+        );
+        let wide = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
+        let wanted = wide(&a).matmul(&wide(&b)).unwrap().to_dtype(kind).unwrap();
+        let lying = b.t().unwrap().contiguous().unwrap();
+        let wider = Tensor::cat(&[&b, &b], 2).unwrap();
+        let copies = [
+            b.clone(),
+            lying.t().unwrap(),
+            wider.narrow(2, 7, 7).unwrap(),
+        ];
+        for b in &copies {
+            let found = product(&a, b).unwrap();
+            assert_eq!(found.dtype(), kind);
+            close(&found, &wanted, 1e-2);
+        }
+        let linear = Linear::new(cast(drawn(&[7, 16], "w")), None);
+        let by_hand = wide(&a)
+            .broadcast_matmul(&wide(linear.weight()).t().unwrap())
+            .unwrap();
+        close(&linear.forward(&a).unwrap(), &by_hand, 1e-2);
+    }
+}

@@ -101,6 +101,11 @@ pub struct Llama3Scaling {
     pub original: f64,
 }
 
+/// Bound on every size.
+const MOST: usize = 1 << 24;
+/// Bound on layers.
+const MOST_LAYERS: usize = 1 << 12;
+
 impl DecoderConfig {
     /// Refuse numbers that do not fit together. `file` is named in the error.
     pub fn check(&self, file: &str) -> Result<(), LoadError> {
@@ -120,6 +125,17 @@ impl DecoderConfig {
             if value == 0 {
                 return Err(wrong(format!("`{name}` is 0")));
             }
+            if value > MOST {
+                return Err(wrong(format!(
+                    "`{name}`: expected at most {MOST}, found {value}"
+                )));
+            }
+        }
+        let depth = self.layers.len();
+        if depth > MOST_LAYERS {
+            return Err(wrong(format!(
+                "`num_hidden_layers`: expected at most {MOST_LAYERS}, found {depth}"
+            )));
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
             return Err(wrong(format!(

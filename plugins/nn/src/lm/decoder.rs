@@ -26,8 +26,8 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Load from two places: `body` holds `embed_tokens`, `layers.N.*` and `norm`; `head` holds `lm_head`, which is not looked for where
-    /// the configuration ties it to the embedding.
+    /// Load from two places: `body` holds `embed_tokens`, `layers.N.*` and `norm`; `head` holds `lm_head`, which need not be there
+    /// where the configuration ties it to the embedding, and then may only repeat it.
     pub fn load(
         body: &Weights,
         head: &Weights,
@@ -44,6 +44,8 @@ impl Decoder {
             NormStyle::Pre => 0.0,
         };
         let head = if config.tied {
+            let (head, body) = (head.at("lm_head"), body.at("embed_tokens"));
+            head.claim_copy("weight", &body, "weight", &[vocab, hidden])?;
             Linear::new(embedding.weight().clone(), None)
         } else {
             Linear::load(&head.at("lm_head"), hidden, vocab, false)?

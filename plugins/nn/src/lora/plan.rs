@@ -231,7 +231,7 @@ fn targets(
         .collect();
     let mut chosen = wanted.expand(&names)?;
     if let Some(excluded) = &settings.exclude_modules {
-        let out = excluded.expand(&names)?;
+        let out = excluded.matching(&names)?;
         chosen.retain(|at| !out.contains(at));
     }
     let names = chosen.into_iter().map(|at| linear[at].0.clone());

@@ -4,6 +4,9 @@ use super::LoraError;
 use fancy_regex::Regex;
 use serde::Deserialize;
 
+/// The word for all linear layers but the head.
+const ALL: &str = "all-linear";
+
 /// Which modules.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -18,9 +21,28 @@ impl Targets {
     /// Indices into `modules` (name spellings, and whether it is the head) that are meant. An entry of a list that means nothing is an
     /// error, and so is a pattern.
     pub(super) fn expand(&self, modules: &[(Vec<String>, bool)]) -> Result<Vec<usize>, LoraError> {
+        let chosen = self.matching(modules)?;
+        let lost = match self {
+            Self::Pattern(word) if word.eq_ignore_ascii_case(ALL) => None,
+            Self::Pattern(pattern) => chosen.is_empty().then_some(pattern),
+            Self::List(endings) => endings
+                .iter()
+                .find(|ending| !modules.iter().any(|(names, _)| hits(ending, names))),
+        };
+        match lost {
+            Some(lost) => Err(LoraError::NoSuchTarget(format!("`{lost}`"))),
+            None => Ok(chosen),
+        }
+    }
+
+    /// The same where what means nothing is nothing, as PEFT has it for `exclude_modules`.
+    pub(super) fn matching(
+        &self,
+        modules: &[(Vec<String>, bool)],
+    ) -> Result<Vec<usize>, LoraError> {
         let mut chosen = Vec::new();
         match self {
-            Self::Pattern(word) if word.eq_ignore_ascii_case("all-linear") => {
+            Self::Pattern(word) if word.eq_ignore_ascii_case(ALL) => {
                 let linear = modules.iter().enumerate().filter(|(_, (_, head))| !head);
                 chosen.extend(linear.map(|(at, _)| at));
             }
@@ -34,24 +56,8 @@ impl Targets {
                         }
                     }
                 }
-                if chosen.is_empty() {
-                    return Err(LoraError::NoSuchTarget(format!("`{pattern}`")));
-                }
             }
             Self::List(endings) => {
-                let ends = |name: &str, ending: &str| {
-                    name.strip_suffix(ending)
-                        .is_some_and(|start| start.is_empty() || start.ends_with('.'))
-                };
-                let hits = |ending: &String, names: &[String]| {
-                    !ending.is_empty() && names.iter().any(|name| ends(name, ending))
-                };
-                if let Some(lost) = endings
-                    .iter()
-                    .find(|ending| !modules.iter().any(|(names, _)| hits(ending, names)))
-                {
-                    return Err(LoraError::NoSuchTarget(format!("`{lost}`")));
-                }
                 let all = modules.iter().enumerate();
                 chosen.extend(
                     all.filter(|(_, (names, _))| endings.iter().any(|ending| hits(ending, names)))
@@ -61,6 +67,15 @@ impl Targets {
         }
         Ok(chosen)
     }
+}
+
+/// Whether one of `names` is `ending`, or ends in it after a dot.
+fn hits(ending: &str, names: &[String]) -> bool {
+    let ends = |name: &String| {
+        name.strip_suffix(ending)
+            .is_some_and(|start| start.is_empty() || start.ends_with('.'))
+    };
+    !ending.is_empty() && names.iter().any(ends)
 }
 
 pub(super) fn compile(pattern: &str) -> Result<Regex, LoraError> {

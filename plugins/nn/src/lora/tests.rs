@@ -188,9 +188,32 @@ fn parts_of_modules_and_layers() {
     assert_eq!(attached.targets, ["model.layers.1.self_attn.v_proj"]);
     some["layers_to_transform"] = serde_json::Value::Null;
     some["exclude_modules"] = serde_json::json!(["layers.0.self_attn.v_proj"]);
-    write(folder.path(), some, both(1));
+    write(folder.path(), some.clone(), both(1));
     attach(&mut toy, "other", folder.path()).unwrap();
     assert_eq!(toy.say(Some("one")), toy.say(Some("other")));
+    // What is excluded need not be there, whichever way it is said.
+    some["exclude_modules"] = serde_json::json!(["vision.proj", "layers.0.self_attn.v_proj"]);
+    write(folder.path(), some.clone(), both(1));
+    let attached = attach(&mut toy, "third", folder.path()).unwrap();
+    assert_eq!(attached.targets, ["model.layers.1.self_attn.v_proj"]);
+    for nothing in [
+        serde_json::json!("vision_.*"),
+        serde_json::json!(["vision"]),
+        serde_json::json!([]),
+    ] {
+        some["exclude_modules"] = nothing.clone();
+        write(
+            folder.path(),
+            some.clone(),
+            both(0).into_iter().chain(both(1)),
+        );
+        let name = nothing.to_string();
+        let attached = attach(&mut toy, &name, folder.path()).unwrap();
+        assert_eq!(attached.targets.len(), 2, "{name}");
+    }
+    some["exclude_modules"] = "(".into();
+    write(folder.path(), some, both(1));
+    assert!(attach(&mut toy, "broken", folder.path()).is_err());
     // `all-linear` is all but the head.
     let mut all = Vec::new();
     for layer in 0..2 {

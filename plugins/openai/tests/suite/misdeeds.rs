@@ -18,7 +18,7 @@ fn said(act: impl Fn() -> Act + Send + Sync + 'static) -> (String, usize) {
 
 #[test]
 fn what_cannot_succeed_is_sent_once() {
-    for code in [400, 401, 403, 404, 405, 413, 418, 422, 501] {
+    for code in [400, 401, 402, 403, 404, 405, 413, 418, 422, 501] {
         let (text, sent) = said(move || status(code, &json!({"error": {"message": "No way"}})));
         assert!(text.contains(&format!("status {code}: No way")), "{text}");
         assert_eq!(sent, 1, "{code}");
@@ -29,6 +29,7 @@ fn what_cannot_succeed_is_sent_once() {
 fn advice_follows_the_status() {
     for (code, message, advice) in [
         (401, "Bad key", "OPENAI_API_KEY"),
+        (402, "No balance", "billing page"),
         (404, "No such model", "served_model"),
         (413, "Too large", "max_image_side"),
         (400, "top_logprobs must be at most 5", "top_logprobs=N"),
@@ -98,7 +99,7 @@ fn errors_inside_good_answers_are_errors() {
 }
 
 #[test]
-fn wrong_ids_and_impossible_scores_are_errors() {
+fn servers_that_tell_texts_for_ids_end_the_run_and_impossible_scores_are_errors() {
     let mock = Mock::start(|_, asked| {
         if asked.path == "/tokenize" {
             return ok(&json!({"tokens": [7]}));
@@ -108,13 +109,17 @@ fn wrong_ids_and_impossible_scores_are_errors() {
             &json!({"token": "yes", "logprob": -0.1, "top_logprobs": []}),
         ))
     });
-    let mut model = open(&mock, &[("token_scores", "logprob_token_ids")]);
-    let reply = ask(&mut model, &scores_request(&["yes"])).expect("a reply");
-    let text = error(&reply.groups[0]);
-    assert!(
-        text.contains("`token_id:N`, found `yes`") && text.contains("token_scores=top_logprobs"),
-        "{text}"
-    );
+    for wanted in ["auto", "logprob_token_ids"] {
+        let mut model = open(&mock, &[("token_scores", wanted)]);
+        let end = ask(&mut model, &scores_request(&["yes"])).expect_err("the end");
+        assert_eq!(end.kind(), ErrorKind::UNSUPPORTED);
+        let text = ended(&end);
+        assert!(
+            text.contains("`token_id:N`, found `yes`")
+                && text.contains("token_scores=top_logprobs"),
+            "{text}"
+        );
+    }
 
     let mock = Mock::start(|_, _| {
         ok(&scored(
@@ -206,6 +211,7 @@ fn a_group_fails_alone_and_as_a_whole() {
 fn what_no_request_can_pass_ends_the_run() {
     for (code, body) in [
         (401, json!({"error": {"message": "revoked"}})),
+        (402, json!({"error": {"message": "no balance"}})),
         (404, json!({"error": {"message": "no such model"}})),
         (
             429,

@@ -1,7 +1,7 @@
 //! Opening: grants, keys, which model, which scores, and what the run's key is told.
 
 use crate::mock::{Act, Mock, ok, status};
-use crate::support::{WAITS, open, options, try_open};
+use crate::support::{KEY, WAITS, open, options, try_open};
 use focus_plugin_sdk::{Error, ErrorKind, Host, Model as _};
 use openai::generator::ChatModel;
 use serde_json::json;
@@ -131,12 +131,106 @@ fn a_dead_server_and_a_refused_key_show_at_once() {
     // The listener needs a moment to go.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let base = format!("http://127.0.0.1:{port}/v1");
-    let error = refused(&[("base_url", &base), ("retries", "1")], &["127.0.0.1"]);
-    assert_eq!(error.kind(), ErrorKind::DEVICE);
+    // For `/models`, and for `/tokenize`.
+    for further in [("retries", "1"), ("served_model", "m")] {
+        let error = refused(
+            &[("base_url", &base), ("retries", "1"), further],
+            &["127.0.0.1"],
+        );
+        // A plain no: the host would start the worker again after anything else.
+        assert_eq!(error.kind(), ErrorKind::UNSUPPORTED);
+        assert!(
+            error.to_string().contains("Gave up after 2 attempts"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn servers_that_cannot_answer_at_the_start_are_a_plain_no() {
+    let answers: [fn() -> Act; 5] = [
+        || status(401, &json!({"error": {"message": "Who are you"}})),
+        || status(402, &json!({"error": {"message": "No balance"}})),
+        || status(503, &json!({"error": {"message": "Loading"}})),
+        || {
+            status(
+                429,
+                &json!({"error": {"message": "Pay", "code": "insufficient_quota"}}),
+            )
+        },
+        || Act::Close,
+    ];
+    for answer in answers {
+        let mock = Mock::start(move |_, _| answer());
+        for settings in [
+            [("served_model", ""), ("token_scores", "top_logprobs")],
+            [("served_model", "m"), ("token_scores", "auto")],
+            [("served_model", "m"), ("token_scores", "logprob_token_ids")],
+        ] {
+            let error = try_open(&mock, &settings).expect_err("no server");
+            assert_eq!(error.kind(), ErrorKind::UNSUPPORTED, "{error}");
+        }
+    }
+    let mock = Mock::start(|_, _| Act::Reply(200, Vec::new(), b"<html>".to_vec()));
+    let error = try_open(&mock, &[("served_model", "")]).expect_err("no list");
+    assert_eq!(error.kind(), ErrorKind::UNSUPPORTED, "{error}");
+}
+
+#[test]
+fn calls_have_as_many_pictures_as_fit() {
+    let mock = Mock::start(|_, _| Act::Close);
+    for (concurrency, pictures) in [("4", 4), ("16", 16), ("256", 16)] {
+        let opened = open(&mock, &[("concurrency", concurrency)]).opened();
+        assert_eq!(opened.batch_size, pictures);
+    }
+}
+
+#[test]
+fn a_rate_that_no_call_survives_is_refused() {
+    let mock = Mock::start(|_, _| Act::Close);
+    let settings = [("requests_per_minute", "1.5")];
+    let error = try_open(&mock, &settings).expect_err("too slow");
     assert!(
-        error.to_string().contains("Gave up after 2 attempts"),
+        error.to_string().contains("at least 2 for 8 pictures"),
         "{error}"
     );
+    assert!(
+        error
+            .hint()
+            .expect("advice")
+            .contains("--batch-size N` to 6")
+    );
+    assert!(mock.asked().is_empty());
+}
+
+/// `OPENAI_API_KEY` may be another service's key: it goes over a readable connection only if it was named for this server.
+#[test]
+fn the_default_key_is_not_sent_where_it_can_be_read() {
+    let mock = Mock::start(|_, _| ok(&json!({"data": [{"id": "only"}]})));
+    // This machine again, by an address that is none of a loopback.
+    let elsewhere = format!("http://0.0.0.0:{}/v1", mock.port);
+    let here = mock.base();
+    for (base, named, sent) in [
+        (&elsewhere, None, false),
+        (&elsewhere, Some("OPENAI_API_KEY"), true),
+        (&elsewhere, Some("MINE"), true),
+        (&here, None, true),
+    ] {
+        let mut settings = vec![
+            ("base_url", base.as_str()),
+            ("token_scores", "top_logprobs"),
+        ];
+        settings.extend(named.map(|name| ("api_key_env", name)));
+        let options = options(&settings, &["0.0.0.0", "127.0.0.1"]);
+        let key = |_: &str| Some(KEY.to_owned());
+        let model = ChatModel::open(&options, &Host::detached(), &key, WAITS).expect("opens");
+        let asked = mock.asked();
+        let header = asked.last().expect("the list").header("authorization");
+        assert_eq!(header.is_some(), sent, "{base} {named:?}");
+        let notes = model.opened().notes;
+        let told = notes.iter().any(|note| note.contains("was not sent"));
+        assert_eq!(told, !sent, "{notes:?}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn good() -> Vec<u8> {
 
 #[test]
 fn what_may_pass_is_sent_again() {
-    for code in [408, 429, 500, 502, 503, 504] {
+    for code in [408, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529] {
         let mock = Mock::start(move |number, _| match number {
             0 | 1 => status(code, &json!({"error": {"message": "busy"}})),
             _ => ok(&completion("yes")),
@@ -94,6 +94,72 @@ fn too_long_a_wait_is_given_up_at_once() {
         "{text}"
     );
     assert_eq!(mock.questions().len(), 1);
+}
+
+/// A number that no clock holds is a long pause, not none.
+#[test]
+fn an_endless_pause_is_a_pause() {
+    for endless in ["99999999999999999999999", "18446744073709551615"] {
+        let mock = Mock::start(move |_, _| {
+            Act::Reply(503, vec![("Retry-After", endless.into())], b"{}".to_vec())
+        });
+        let text = end_of(&mut open(&mock, &[]));
+        assert!(text.contains("Gave up after 1 attempts"), "{text}");
+        assert_eq!(mock.asked().len(), 1);
+    }
+}
+
+/// A service that is busy for this client still lists its models; its pictures are not to blame, now or in the next call.
+#[test]
+fn a_busy_service_ends_the_run_and_blames_no_picture() {
+    let busy: [fn() -> Act; 4] = [
+        || Act::Reply(429, vec![("Retry-After", "3600".into())], b"{}".to_vec()),
+        || Act::Reply(503, vec![("Retry-After", "3600".into())], b"{}".to_vec()),
+        || status(429, &json!({"error": {"message": "slow down"}})),
+        || status(529, &json!({"error": {"message": "overloaded"}})),
+    ];
+    for (number, busy) in busy.into_iter().enumerate() {
+        for concurrency in ["1", "3"] {
+            let mock = Mock::start(move |_, asked| match asked.path.as_str() {
+                "/v1/models" => ok(&json!({"data": [{"id": "m"}]})),
+                _ => busy(),
+            });
+            let mut model = open(&mock, &[("concurrency", concurrency)]);
+            let questions = request(&[&["a"], &["b"], &["c"]]);
+            let end = ask(&mut model, &questions).expect_err("busy");
+            assert_eq!(end.kind(), ErrorKind::UNSUPPORTED);
+            assert!(ended(&end).contains("Gave up after"), "{end}");
+            if number > 1 {
+                continue;
+            }
+            // Nobody asks in the pause.
+            let sent = mock.asked().len();
+            let end = ask(&mut model, &questions).expect_err("still busy");
+            assert_eq!(end.kind(), ErrorKind::UNSUPPORTED);
+            let text = ended(&end);
+            assert!(
+                text.contains("Gave up after 0 attempts")
+                    && text.contains("wants to be left alone for 3"),
+                "{text}"
+            );
+            assert_eq!(mock.asked().len(), sent);
+        }
+    }
+}
+
+/// The attempts that a busy server took are missing when the picture would have needed them.
+#[test]
+fn a_failure_after_a_busy_answer_blames_no_picture() {
+    let mock = Mock::start(|number, asked| match asked.path.as_str() {
+        "/v1/models" => ok(&json!({"data": []})),
+        _ if number < 3 => status(429, &json!({"error": {"message": "slow down"}})),
+        _ => status(500, &json!({"error": {"message": "CUDA"}})),
+    });
+    let text = end_of(&mut open(&mock, &[]));
+    assert!(
+        text.contains("Gave up after 4 attempts") && text.contains("slow down"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -214,6 +280,30 @@ fn a_server_that_chokes_on_one_picture_fails_that_one() {
             ("a", "b")
         );
     }
+}
+
+/// Whoever waits for the user's own rate longer than `give_up_after` has not met a slow server.
+#[test]
+fn the_users_own_rate_is_not_the_servers_slowness() {
+    let mock = Mock::start(|_, _| ok(&completion("yes")));
+    // 100 ms apart, 1.2 s in all.
+    let start = Instant::now();
+    let mut model = open(
+        &mock,
+        &[
+            ("requests_per_minute", "600"),
+            ("concurrency", "13"),
+            ("give_up_after", "1"),
+        ],
+    );
+    let groups: Vec<&[&str]> = vec![&["Q?"]; 13];
+    let reply = ask(&mut model, &request(&groups)).expect("a reply");
+    for group in &reply.groups {
+        assert!(group.error.is_none(), "{group:?}");
+    }
+    let asked = mock.questions();
+    assert_eq!(asked.len(), 13);
+    assert!(asked[12].at - start >= Duration::from_millis(1200));
 }
 
 #[test]

@@ -6,6 +6,9 @@ use focus_nn::lm::{DecoderConfig, LayerKind};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Bound on layers.
+const MOST_LAYERS: usize = 1 << 12;
+
 #[derive(Deserialize)]
 struct File {
     model_type: String,
@@ -68,8 +71,10 @@ struct RopeFile {
     rope_theta: Option<f64>,
     mrope_section: Option<[usize; 3]>,
     mrope_interleaved: Option<bool>,
-    #[serde(alias = "type")]
     rope_type: Option<String>,
+    /// The older spelling; newer files may have both, which an alias would refuse.
+    #[serde(rename = "type")]
+    older_type: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -161,6 +166,7 @@ fn decoder(file: Text) -> Result<DecoderConfig, String> {
     if let Some(rope) = spelt {
         if let Some(kind) = rope
             .rope_type
+            .or(rope.older_type)
             .filter(|kind| kind != "default" && kind != "mrope")
         {
             return Err(format!("`rope_type` `{kind}` is not supported"));
@@ -170,6 +176,13 @@ fn decoder(file: Text) -> Result<DecoderConfig, String> {
         }
         theta = rope.rope_theta.or(theta);
         sections = rope.mrope_section;
+    }
+    // Before a list of as many is made.
+    let depth = file.num_hidden_layers;
+    if depth > MOST_LAYERS {
+        return Err(format!(
+            "`num_hidden_layers`: expected at most {MOST_LAYERS}, found {depth}"
+        ));
     }
     let head_dim = file
         .head_dim
@@ -185,7 +198,7 @@ fn decoder(file: Text) -> Result<DecoderConfig, String> {
         activation: activation(&file.hidden_act)?,
         norm_eps: file.rms_norm_eps,
         attention_bias: file.attention_bias,
-        layers: vec![LayerKind::Full; file.num_hidden_layers],
+        layers: vec![LayerKind::Full; depth],
         ..text(head_dim, sections, theta.unwrap_or(5e6))
     })
 }

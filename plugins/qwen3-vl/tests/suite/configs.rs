@@ -21,6 +21,21 @@ fn both_spellings_are_the_same_numbers() {
 }
 
 #[test]
+fn both_spellings_in_one_file() {
+    let mut config = json("config.json");
+    let plain = parse(&config).unwrap();
+    config["text_config"]["rope_scaling"]["type"] = "default".into();
+    assert_eq!(parse(&config).unwrap(), plain);
+    // The newer name goes first.
+    config["text_config"]["rope_scaling"]["type"] = "yarn".into();
+    config["text_config"]["rope_scaling"]["rope_type"] = "default".into();
+    assert_eq!(parse(&config).unwrap(), plain);
+    let rope = &mut config["text_config"]["rope_scaling"];
+    rope.as_object_mut().unwrap().remove("rope_type");
+    assert!(parse(&config).unwrap_err().contains("`yarn`"));
+}
+
+#[test]
 fn absent_fields_have_the_values_of_the_reference() {
     let bare = json!({"model_type": "qwen3_vl", "text_config": {"num_hidden_layers": 36, "intermediate_size": 12288, "num_key_value_heads": 8},
         "vision_config": {"out_hidden_size": 4096}, "eos_token_id": [151645, 151643]});
@@ -67,6 +82,23 @@ fn what_does_not_fit_together_is_refused() {
             "does not ascend",
         ),
         ("/vision_config/patch_size", json!(0), "is 0"),
+        (
+            "/vision_config/patch_size",
+            json!(1_u64 << 40),
+            "beyond all reason",
+        ),
+        ("/vision_config/depth", json!(5000), "beyond all reason"),
+        (
+            "/vision_config/intermediate_size",
+            json!(1 << 25),
+            "beyond all reason",
+        ),
+        (
+            "/text_config/num_hidden_layers",
+            json!(u64::MAX >> 8),
+            "expected at most 4096",
+        ),
+        ("/text_config/vocab_size", json!(1 << 25), "`vocab_size`"),
         ("/vision_config/num_heads", json!(3), "multiple of 4"),
         ("/vision_config/hidden_act", json!("mish"), "`mish`"),
         (

@@ -128,6 +128,11 @@ fn processors_that_do_something_else_are_refused() {
             "\"longest_edge\": 1000",
             "min_pixels <= max_pixels",
         ),
+        (
+            "\"size\": {",
+            "\"min_pixels\": 1073741825, \"max_pixels\": 9000000000, \"size\": {",
+            "expected min_pixels at most 1073741824, found 1073741825",
+        ),
         ("\"size\"", "\"sizes\"", "neither `size`"),
         ("0.00392156862745098", "1.0", "rescale_factor"),
         ("\"resample\": 3", "\"resample\": 9", "`resample` 9"),

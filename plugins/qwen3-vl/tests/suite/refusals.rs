@@ -7,6 +7,7 @@ use qwen3_vl::model::QwenVl;
 use qwen3_vl::network::Network;
 use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A copy of the fixture whose checkpoint was changed.
@@ -71,10 +72,28 @@ fn a_dropped_renamed_or_reshaped_tensor_is_named() {
 }
 
 #[test]
-fn a_head_of_its_own_where_it_is_tied_is_left_aside() {
+fn a_head_where_it_is_tied_may_only_repeat_the_embedding() {
     let mut config = described().config;
     config.text.tied = true;
-    Network::load(&folder(), &config, &Device::Cpu, DType::F32).unwrap();
+    let error = Network::load(&folder(), &config, &Device::Cpu, DType::F32).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("`lm_head.weight` and `model.language_model.embed_tokens.weight` differ"),
+        "{text}"
+    );
+    assert!(error.hint().unwrap().contains("`tie_word_embeddings`"));
+    let target = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(folder().join("model.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: BTreeMap<_, _> = file.tensors().into_iter().collect();
+    let table = tensors["model.language_model.embed_tokens.weight"].clone();
+    tensors.insert("lm_head.weight".into(), table);
+    std::fs::write(
+        target.path().join("model.safetensors"),
+        safetensors::serialize(tensors, None).unwrap(),
+    )
+    .unwrap();
+    Network::load(target.path(), &config, &Device::Cpu, DType::F32).unwrap();
     let without = changed(|name, view| {
         (name != "lm_head.weight").then(|| (name.to_owned(), view.shape().to_vec()))
     });
