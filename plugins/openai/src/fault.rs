@@ -73,15 +73,13 @@ pub enum Fault {
         /// What is there.
         found: String,
     },
-    /// It asked to be left alone for longer than a request may take; said to another request.
-    #[error("`{server}` wants to be left alone for {} s more: expected at most {} s", wait.as_secs(), limit.as_secs())]
+    /// It asked, in an answer to another request, to be left alone, and so this one had no time.
+    #[error("`{server}` is busy: it asked to be left alone for {} s", wait.as_secs())]
     Paused {
         /// Host and port.
         server: String,
-        /// How long, from now.
+        /// How long.
         wait: Duration,
-        /// What is left of setting `give_up_after`.
-        limit: Duration,
     },
     /// Every attempt failed, or there was no time for another.
     #[error("Gave up after {attempts} attempts: {last}")]

@@ -124,6 +124,8 @@ impl Generator for ChatModel {
                 "A server offers an adapter as a model of its own: `--set served_model=NAME`",
             ));
         }
+        let questions = request.groups.iter().map(|group| group.prompts.len()).sum();
+        self.settings.in_time(questions)?;
         let scored = !request.score.is_empty();
         let ids = if self.by_id && scored {
             self.variant_ids(&request.score, host)

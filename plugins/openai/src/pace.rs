@@ -83,11 +83,14 @@ impl Pace {
     /// Wait for a turn. A pause that the server wants may not reach past `latest`; the wait for the user's own rate moves `latest` on, for
     /// it says nothing of the server.
     pub(crate) fn turn(&self, host: &Host, latest: &mut Instant) -> Result<Turn, Fault> {
+        let mut paused = Duration::ZERO;
         loop {
             if let Some(until) = self.paused_until() {
+                let wait = until.saturating_duration_since(Instant::now());
                 if until > *latest {
-                    return Ok(Turn::TooLate { until });
+                    return Ok(Turn::TooLate { wait });
                 }
+                paused += wait;
                 sleep_until(until + self.spread.mul_f64(jitter()), host)?;
                 // Another request may have made the pause longer.
                 continue;
@@ -99,7 +102,7 @@ impl Pace {
                 *latest += asked.elapsed();
             }
             if self.paused_until().is_none() {
-                return Ok(Turn::Now);
+                return Ok(Turn::Now { paused });
             }
         }
     }
@@ -136,11 +139,10 @@ impl Pace {
 /// Whether a turn came in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    Now,
-    /// The server wants to be left alone for longer than there is time.
-    TooLate {
-        until: Instant,
-    },
+    /// Yes, after so long a pause that the server wanted.
+    Now { paused: Duration },
+    /// No: the server wants to be left alone for so long, and there is less time.
+    TooLate { wait: Duration },
 }
 
 /// Sleep, waking to see whether the host still wants an answer.
@@ -162,6 +164,10 @@ pub(crate) fn sleep_until(end: Instant, host: &Host) -> Result<(), Fault> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const AT_ONCE: Turn = Turn::Now {
+        paused: Duration::ZERO,
+    };
 
     const PATIENCE: Patience = Patience {
         retries: 5,
@@ -211,7 +217,7 @@ mod tests {
         for _ in 0..4 {
             // The rate alone makes nobody late.
             let mut latest = start;
-            assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+            assert_eq!(pace.turn(&host, &mut latest), Ok(AT_ONCE));
         }
         assert!(start.elapsed() >= Duration::from_millis(30));
     }
@@ -222,9 +228,9 @@ mod tests {
         let pace = Pace::new(Some(300.0), Duration::ZERO);
         let first = Instant::now();
         let mut latest = first;
-        assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+        assert_eq!(pace.turn(&host, &mut latest), Ok(AT_ONCE));
         assert_eq!(latest, first);
-        assert_eq!(pace.turn(&host, &mut latest), Ok(Turn::Now));
+        assert_eq!(pace.turn(&host, &mut latest), Ok(AT_ONCE));
         // 200 ms, less what this test took between the turns.
         let moved = latest - first;
         assert!(!moved.is_zero() && moved <= first.elapsed(), "{moved:?}");
@@ -240,10 +246,10 @@ mod tests {
             // A shorter one later does not end it.
             pace.pause(Duration::ZERO);
             let mut latest = now + Duration::from_mins(1);
-            let Ok(Turn::TooLate { until }) = pace.turn(&host, &mut latest) else {
+            let Ok(Turn::TooLate { wait }) = pace.turn(&host, &mut latest) else {
                 panic!("a pause of {length:?} was cut short");
             };
-            assert!(until >= now + length.min(Duration::from_mins(2)));
+            assert!(wait + now.elapsed() >= length.min(Duration::from_mins(2)));
         }
     }
 
@@ -259,7 +265,10 @@ mod tests {
                 scope.spawn(|| {
                     let mut latest = Instant::now() + Duration::from_mins(1);
                     let turn = pace.turn(&Host::detached(), &mut latest);
-                    assert_eq!(turn, Ok(Turn::Now));
+                    let Ok(Turn::Now { paused }) = turn else {
+                        panic!("there was time: {turn:?}");
+                    };
+                    assert!(!paused.is_zero());
                     back.lock().expect("no panic").push(Instant::now());
                 });
             }

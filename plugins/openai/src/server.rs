@@ -75,16 +75,16 @@ impl Server {
             .unwrap_or(start + Duration::from_hours(24));
         let mut failures = 0;
         let mut last: Option<Fault> = None;
+        let mut paused = Duration::ZERO;
         loop {
-            if let Turn::TooLate { until } = self.pace.turn(host, &mut latest)? {
-                let now = Instant::now();
-                let paused = Fault::Paused {
-                    server: self.address().shown().to_owned(),
-                    wait: until.saturating_duration_since(now),
-                    limit: latest.saturating_duration_since(now),
-                };
-                let last = last.filter(Fault::is_busy).unwrap_or(paused);
-                return Err(gave_up(failures, last));
+            match self.pace.turn(host, &mut latest)? {
+                Turn::Now { paused: wait } => paused += wait,
+                Turn::TooLate { wait } => {
+                    let last = last
+                        .filter(Fault::is_busy)
+                        .unwrap_or_else(|| self.paused(wait));
+                    return Err(gave_up(failures, last));
+                }
             }
             self.counter.request(failures > 0);
             // Waiting for the turn may have used up the time; the attempt then fails at once.
@@ -93,6 +93,10 @@ impl Server {
             let fault = match self.once(url, body, limit, &read) {
                 Ok(answer) => return Ok(answer),
                 Err(fault) if !fault.is_passing() => return Err(fault),
+                // The time that is missing went by in the pause.
+                Err(Fault::Slow { .. }) if limit < self.timeout && !paused.is_zero() => {
+                    self.paused(paused)
+                }
                 Err(fault) => fault,
             };
             failures += 1;
@@ -110,6 +114,13 @@ impl Server {
             }
             last = Some(fault);
             sleep_until(until, host)?;
+        }
+    }
+
+    fn paused(&self, wait: Duration) -> Fault {
+        Fault::Paused {
+            server: self.address().shown().to_owned(),
+            wait,
         }
     }
 

@@ -128,10 +128,7 @@ impl Settings {
             "requests",
         )?;
         let pictures_at_once = options.batch_size.unwrap_or(concurrency.min(PICTURES));
-        let requests_per_minute = get("requests_per_minute")
-            .map(|text| rate(text, pictures_at_once))
-            .transpose()?;
-        Ok(Self {
+        let settings = Self {
             base_url: base_url.to_owned(),
             served_model: get("served_model")
                 .map(|name| filled("served_model", name))
@@ -166,7 +163,9 @@ impl Settings {
             timeout: seconds("timeout", 60)?,
             retries: number("retries", get("retries"), 5, 0, 100, "attempts")?,
             give_up_after: seconds("give_up_after", 90)?,
-            requests_per_minute,
+            requests_per_minute: get("requests_per_minute")
+                .map(|text| positive("requests_per_minute", text))
+                .transpose()?,
             seed: get("seed")
                 .map(|text| {
                     text.parse()
@@ -184,7 +183,28 @@ impl Settings {
                 }
             },
             extra_body: get("extra_body").map_or_else(|| Ok(Map::new()), extra_body)?,
-        })
+        };
+        // A picture has one question at least.
+        settings.in_time(pictures_at_once as usize)?;
+        Ok(settings)
+    }
+
+    /// Whether one call of so many questions ends in time at the rate asked for; if not, a plain no, which blames no picture.
+    pub(crate) fn in_time(&self, questions: usize) -> Result<(), Error> {
+        let Some(rate) = self.requests_per_minute else {
+            return Ok(());
+        };
+        let longest = LONGEST_CALL.as_secs_f64();
+        let least = questions as f64 * 60.0 / longest;
+        if rate >= least {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "Setting `requests_per_minute`: expected at least {least} for the {questions} questions of one call, found `{rate}`"
+        ))
+        .with_hint(format!(
+            "A call may take {longest} s: ask fewer pictures at once, with `--batch-size N` or a lower `--set concurrency=N`, or raise the rate"
+        )))
     }
 }
 
@@ -218,29 +238,11 @@ fn number<N: FromStr + PartialOrd + std::fmt::Display>(
         .ok_or_else(|| bad(key, &format!("{least} to {most} {unit}"), text))
 }
 
-/// `requests_per_minute`, if a call of so many pictures with one question each ends in time at that rate.
-fn rate(text: &str, pictures: u32) -> Result<f64, Error> {
-    let rate = text
-        .parse()
+fn positive(key: &str, text: &str) -> Result<f64, Error> {
+    text.parse()
         .ok()
         .filter(|n: &f64| n.is_finite() && *n > 0.0)
-        .ok_or_else(|| bad("requests_per_minute", "a number above 0", text))?;
-    let longest = LONGEST_CALL.as_secs_f64();
-    let least = f64::from(pictures) * 60.0 / longest;
-    if rate >= least {
-        return Ok(rate);
-    }
-    let wanted = format!("at least {least} for {pictures} pictures in one call");
-    let most = (longest * rate / 60.0) as u32;
-    Err(
-        bad("requests_per_minute", &wanted, text).with_hint(if most > 0 {
-            format!(
-                "A call may take {longest} s: lower `--set concurrency=N` or `--batch-size N` to {most}"
-            )
-        } else {
-            format!("A call may take {longest} s, and has one question at least")
-        }),
-    )
+        .ok_or_else(|| bad(key, "a number above 0", text))
 }
 
 fn price(key: &str, text: Option<&str>) -> Result<f64, Error> {
@@ -330,7 +332,10 @@ mod tests {
             match read(&settings(concurrency, rate)) {
                 Ok(settings) => assert!(good, "{settings:?}"),
                 Err(error) => {
-                    assert!(!good && error.to_string().contains(rate), "{error}");
+                    assert!(
+                        !good && error.to_string().contains("requests_per_minute"),
+                        "{error}"
+                    );
                     assert!(error.hint().expect("advice").contains("240 s"));
                 }
             }

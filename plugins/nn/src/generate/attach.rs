@@ -110,7 +110,7 @@ mod tests {
     fn changes_are_the_largest_and_finite() {
         let base = [1.0, -2.0, 0.5];
         assert_eq!(change(&base, &[1.0, -1.5, 0.25], "x").unwrap(), 0.5);
-        let said = |adapted| change(&base, adapted, "x").unwrap_err().to_string();
+        let said = |adapted: &[f32]| change(&base, adapted, "x").unwrap_err().to_string();
         assert!(said(&base).contains("changes nothing"));
         for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             // First or last, and whatever the others do.

@@ -310,10 +310,7 @@ fn attention_block_by_block_is_attention_at_once() {
 fn products_of_half_types_do_not_depend_on_strides() {
     for kind in [DType::BF16, DType::F16] {
         let cast = |t: Tensor| t.to_dtype(kind).unwrap();
-        let (a, b) = (
-            cast(drawn(&[2, 5, 16], "a")),
-            cast(drawn(&[2, 16, 7], "b")),
-        );
+        let (a, b) = (cast(drawn(&[2, 5, 16], "a")), cast(drawn(&[2, 16, 7], "b")));
         let wide = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
         let wanted = wide(&a).matmul(&wide(&b)).unwrap().to_dtype(kind).unwrap();
         let lying = b.t().unwrap().contiguous().unwrap();

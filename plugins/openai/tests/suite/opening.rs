@@ -1,7 +1,7 @@
 //! Opening: grants, keys, which model, which scores, and what the run's key is told.
 
 use crate::mock::{Act, Mock, ok, status};
-use crate::support::{KEY, WAITS, open, options, try_open};
+use crate::support::{KEY, WAITS, ask, open, options, request, try_open};
 use focus_plugin_sdk::{Error, ErrorKind, Host, Model as _};
 use openai::generator::ChatModel;
 use serde_json::json;
@@ -191,15 +191,19 @@ fn a_rate_that_no_call_survives_is_refused() {
     let settings = [("requests_per_minute", "1.5")];
     let error = try_open(&mock, &settings).expect_err("too slow");
     assert!(
-        error.to_string().contains("at least 2 for 8 pictures"),
+        error
+            .to_string()
+            .contains("at least 2 for the 8 questions of one call, found `1.5`"),
         "{error}"
     );
-    assert!(
-        error
-            .hint()
-            .expect("advice")
-            .contains("--batch-size N` to 6")
-    );
+    assert!(error.hint().expect("advice").contains("--batch-size N"));
+    // Several questions for each picture show in the call.
+    let settings = [("requests_per_minute", "1.5"), ("concurrency", "4")];
+    let mut model = open(&mock, &settings);
+    let prompts: &[&str] = &["a", "b"];
+    let error = ask(&mut model, &request(&[prompts; 4])).expect_err("too slow");
+    assert_eq!(error.kind(), ErrorKind::UNSUPPORTED);
+    assert!(error.to_string().contains("at least 2"), "{error}");
     assert!(mock.asked().is_empty());
 }
 

@@ -139,12 +139,30 @@ fn a_busy_service_ends_the_run_and_blames_no_picture() {
             let text = ended(&end);
             assert!(
                 text.contains("Gave up after 0 attempts")
-                    && text.contains("wants to be left alone for 3"),
+                    && text.contains("asked to be left alone for 3"),
                 "{text}"
             );
             assert_eq!(mock.asked().len(), sent);
         }
     }
+}
+
+/// The time that passed in a pause is missing when the next question would have needed it.
+#[test]
+fn a_pause_that_used_up_the_time_blames_no_picture() {
+    let mock = Mock::start(|number, asked| match asked.path.as_str() {
+        "/v1/models" => ok(&json!({"data": []})),
+        _ if number == 0 => Act::Reply(429, vec![("Retry-After", "1".into())], b"{}".to_vec()),
+        _ => Act::Late(Duration::from_secs(5), good()),
+    });
+    let mut model = open(&mock, &[("retries", "0"), ("give_up_after", "2")]);
+    assert!(end_of(&mut model).contains("status 429"));
+    let text = end_of(&mut model);
+    assert!(
+        text.contains("Gave up after 1 attempts") && text.contains("asked to be left alone for"),
+        "{text}"
+    );
+    assert_eq!(mock.asked().len(), 2);
 }
 
 /// The attempts that a busy server took are missing when the picture would have needed them.
