@@ -102,3 +102,43 @@ fn without_weights_the_way_to_them_is_told() {
     assert!(said.contains("weights fetch"), "{said}");
     assert!(said.contains("HF_TOKEN"), "{said}");
 }
+
+/// Every official test photograph, asked both questions by a toy; nothing is lost on the way.
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+fn all_idrid_test_photographs_are_asked_both_questions() {
+    let Ok(data) = root().join("../shared/data/idrid").canonicalize() else {
+        eprintln!("skipped: the IDRiD photographs are not at ../shared/data/idrid");
+        return;
+    };
+    let place = Place::new();
+    place.good(&[
+        "eval",
+        "--plugin",
+        arg(&built().medgemma),
+        "--weights",
+        "random:1",
+        "--size",
+        "tiny",
+        "--dataset",
+        "idrid",
+        "--data",
+        arg(&data),
+        "--tasks",
+        "binary_dr,referable_dr",
+        "--max-new-tokens",
+        "4",
+        "--out",
+        "run",
+    ]);
+    let found = report(&place.path("run"));
+    assert_eq!(found["splits"]["test"]["answered"], 103);
+    let cells = found["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 2);
+    for cell in cells {
+        // A toy says no yes or no: its answers are counted, and wrong in the corrected track.
+        let excluded = cell["excluded"].to_string();
+        assert!(excluded.contains("unparseable"), "{cell:#}");
+    }
+    place.good(&["verify", "run"]);
+}
