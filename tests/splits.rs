@@ -290,3 +290,51 @@ fn the_audit_finds_the_103_collisions_of_idrid() {
         assert!(said.contains(part), "{part} is not in the audit");
     }
 }
+
+/// Patients whose two eyes a published file puts on both sides, as PAPILA's does.
+#[test]
+fn the_audit_finds_patients_in_two_splits_of_a_file() {
+    let place = Place::new();
+    let data = place.dataset(10, 64);
+    let lines = place.path("records.jsonl");
+    place.good(&[
+        "dataset",
+        "map",
+        "--dataset",
+        "synthetic",
+        "--data",
+        arg(&data),
+        "--records",
+        arg(&lines),
+    ]);
+    let mut file = String::from("patient_id,image_id,split\n");
+    let mut seen = std::collections::BTreeMap::<String, usize>::new();
+    for line in std::fs::read_to_string(lines).expect("written").lines() {
+        let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let patient = record["patient"].as_str().expect("a patient").to_owned();
+        let path = record["sample"]["path"].as_str().expect("a path");
+        let name = path.rsplit('/').next().expect("a name");
+        let eyes = seen.entry(patient.clone()).or_default();
+        let split = ["train", "test"][*eyes % 2];
+        *eyes += 1;
+        writeln!(file, "{patient},{name},{split}").expect("text");
+    }
+    let both = seen.values().filter(|eyes| **eyes > 1).count();
+    assert!(both > 0, "two eyes a patient");
+    let split = place.path("split.csv");
+    std::fs::write(&split, file).expect("writes");
+    let out = place.run(&[
+        "dataset",
+        "audit",
+        "--dataset",
+        "synthetic",
+        "--data",
+        arg(&data),
+        "--split",
+        arg(&split),
+    ]);
+    assert_eq!(out.status.code(), Some(6), "{}", text(&out.stderr));
+    let said = text(&out.stdout);
+    let wanted = format!("{both} patients of the file with photographs in more than one split");
+    assert!(said.contains(&wanted), "{wanted} is not in {said}");
+}

@@ -21,7 +21,7 @@ pub const SIZE: &str = "size";
 /// Name of the manifest option that holds the model's settings.
 pub const SETTINGS_OPTION: &str = "settings";
 /// Name of the manifest option that says how a split was made.
-pub const SPLIT_OPTION: &str = "split";
+const SPLIT_OPTION: &str = "split";
 
 /// What a report says of model and dataset.
 pub fn facts(

@@ -28,7 +28,7 @@ pub use drift::{DRIFT_FILE, Drift};
 pub use error::{Advised, EvalError};
 pub use facts::{DatasetFacts, FACTS_FILE, Facts, PluginFacts};
 pub use features::{FeatureCounts, FeatureError, Wanted, extract};
-pub use identity::{SETTINGS_OPTION, SIZE, SPLIT_OPTION};
+pub use identity::{SETTINGS_OPTION, SIZE};
 pub use model::worker_options;
 pub use pixels::{FileBytes, FilePixels, ImageFailure, PixelSource, Pixels, notes_of, spec_of};
 pub use prompting::{

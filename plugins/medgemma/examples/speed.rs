@@ -134,13 +134,21 @@ fn main() {
             decode(decoder, &mut three, place),
         );
         let single = vision + alone;
+        // Each prompt by itself: the picture and all of the prompt again.
+        let start = Instant::now();
+        for prompt in &prompts {
+            let picture = network.look(&pixels).expect("a picture");
+            prefill(decoder, std::slice::from_ref(prompt), &picture);
+        }
+        let apart = start.elapsed().as_secs_f64();
         let group = vision + together;
         println!(
-            "vision {:.0} ms, prompt {:.0} ms, three prompts {:.0} ms: a group of three costs {:.2} of one, three calls 3.00",
+            "vision {:.0} ms, prompt {:.0} ms, three prompts {:.0} ms: a group of three costs {:.2} of one, three calls {:.2}",
             vision * 1e3,
             alone * 1e3,
             together * 1e3,
-            group / single
+            group / single,
+            apart / single
         );
         println!(
             "decoding {TOKENS} tokens: one answer {:.0} tokens/s, three together {:.0} tokens/s",

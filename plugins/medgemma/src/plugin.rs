@@ -5,12 +5,12 @@ use crate::network::Network;
 use crate::open::{self, OpenError, Opened};
 use crate::settings::Settings;
 use crate::talk::Talk;
+use focus_nn::DType;
 use focus_nn::chat::ChatError;
 use focus_nn::generate::{self, Family};
 use focus_nn::lm::{Decoder, Features, Prompt};
 use focus_nn::lora::{Adaptable, Adapters, Module, Spelling};
 use focus_nn::pixels::Normalisation;
-use focus_nn::{DType, Device};
 use focus_plugin_sdk::{
     AttachReply, AttachRequest, Error, GenerateBatch, GenerateReply, Generator, Host,
     LoraAdaptable, Model, OpenOptions, OpenedModel, Picture, opened,
@@ -46,7 +46,7 @@ impl MedGemma {
         let settings = Settings::read(options)?;
         let card = card::by_id(&options.model)
             .ok_or_else(|| Error::invalid_request(format!("Unknown model `{}`", options.model)))?;
-        let device = device(&options.device)?;
+        let device = focus_nn::device(&options.device)?;
         let mut state = opened(&card.descriptor(), options);
         let dtype = match state.dtype.as_str() {
             "f32" => DType::F32,
@@ -136,19 +136,6 @@ fn asked(error: ChatError) -> Error {
     match error.hint() {
         Some(hint) => crossed.with_hint(hint),
         None => crossed,
-    }
-}
-
-fn device(name: &str) -> Result<Device, Error> {
-    match name.split_once(':').unwrap_or((name, "0")) {
-        ("cpu", _) => Ok(Device::Cpu),
-        ("cuda", number) => {
-            let number = number
-                .parse()
-                .map_err(|_| Error::invalid_request(format!("Device `{name}` has no number")))?;
-            Device::new_cuda(number).map_err(Error::device)
-        }
-        _ => Err(Error::unsupported(format!("Unsupported device `{name}`"))),
     }
 }
 

@@ -29,6 +29,7 @@
 pub mod batch;
 pub mod chat;
 pub mod checkpoint;
+mod device;
 mod error;
 pub mod generate;
 mod kernel;
@@ -42,6 +43,7 @@ pub mod weights;
 
 pub use candle_core::{self as candle, DType, Device, Tensor};
 pub use checkpoint::{Checkpoint, Layout};
+pub use device::device;
 pub use error::LoadError;
 pub use kernel::form::training;
 pub use layer::{

@@ -9,11 +9,11 @@ use crate::processor::{Processor, ProcessorError};
 use crate::prompt::{self, SLOT};
 use crate::settings::Settings;
 use crate::toy;
+use focus_nn::DType;
 use focus_nn::chat::{Chat, ChatError};
 use focus_nn::generate::{self, Family};
 use focus_nn::lm::{Decoder, Features, Prompt};
 use focus_nn::lora::{Adaptable, Adapters, Module, Spelling};
-use focus_nn::{DType, Device};
 use focus_plugin_sdk::{
     AttachReply, AttachRequest, Error, GenerateBatch, GenerateReply, Generator, Host,
     LoraAdaptable, Model, ModelDescriptor, OpenOptions, OpenedModel, Picture, opened,
@@ -46,7 +46,7 @@ impl QwenVl {
     pub fn open(options: &OpenOptions, host: &Host) -> Result<Self, Error> {
         let settings = Settings::read(options)?;
         let card = known(&options.model)?;
-        let device = device(&options.device)?;
+        let device = focus_nn::device(&options.device)?;
         let mut state = opened(&card, options);
         let dtype = match state.dtype.as_str() {
             "f32" => DType::F32,
@@ -199,19 +199,6 @@ fn crossed(error: &OpenError) -> Error {
     match error.hint() {
         Some(hint) => crossed.with_hint(hint),
         None => crossed,
-    }
-}
-
-fn device(name: &str) -> Result<Device, Error> {
-    match name.split_once(':').unwrap_or((name, "0")) {
-        ("cpu", _) => Ok(Device::Cpu),
-        ("cuda", number) => {
-            let number = number
-                .parse()
-                .map_err(|_| Error::invalid_request(format!("Device `{name}` has no number")))?;
-            Device::new_cuda(number).map_err(Error::device)
-        }
-        _ => Err(Error::unsupported(format!("Unsupported device `{name}`"))),
     }
 }
 

@@ -46,7 +46,7 @@ impl Encoder {
         let settings = Settings::read(options)?;
         let card = card::by_id(&options.model)
             .ok_or_else(|| Error::invalid_request(format!("Unknown model `{}`", options.model)))?;
-        let device = device(&options.device)?;
+        let device = focus_nn::device(&options.device)?;
         let mut state = opened(&card.descriptor(), options);
         let dtype = match state.dtype.as_str() {
             "f32" => DType::F32,
@@ -225,19 +225,6 @@ fn weights_error(error: LoadError) -> Error {
     match error.hint() {
         Some(hint) => crossed.with_hint(hint),
         None => crossed,
-    }
-}
-
-fn device(name: &str) -> Result<Device, Error> {
-    match name.split_once(':').unwrap_or((name, "0")) {
-        ("cpu", _) => Ok(Device::Cpu),
-        ("cuda", number) => {
-            let number = number
-                .parse()
-                .map_err(|_| Error::invalid_request(format!("Device `{name}` has no number")))?;
-            Device::new_cuda(number).map_err(Error::device)
-        }
-        _ => Err(Error::unsupported(format!("Unsupported device `{name}`"))),
     }
 }
 

@@ -42,10 +42,23 @@ pub struct FeatureCounts {
 pub enum FeatureError {
     /// The model.
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Model(ModelError),
     /// The log or the cache.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<ModelError> for FeatureError {
+    /// A stream's sink only ever fails with the store's error: given back as what it is.
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::Sink(inner) => match inner.downcast::<StoreError>() {
+                Ok(store) => Self::Store(*store),
+                Err(other) => Self::Model(ModelError::Sink(other)),
+            },
+            other => Self::Model(other),
+        }
+    }
 }
 
 /// What the producer hands over, in batch order.
@@ -148,14 +161,7 @@ pub fn extract(
     if let Some(error) = failure {
         return Err(error.into());
     }
-    encoded.map_err(|error| match error {
-        // The sink's only failure is the store's; give it back as what it is.
-        ModelError::Sink(inner) => match inner.downcast::<StoreError>() {
-            Ok(store) => FeatureError::Store(*store),
-            Err(other) => FeatureError::Model(ModelError::Sink(other)),
-        },
-        other => FeatureError::Model(other),
-    })?;
+    encoded?;
     progress.end(&format!(
         "{} images: {} computed, {} from the cache, {} answered before, {} failed",
         wanted.len(),

@@ -9,7 +9,7 @@ use super::question::Question;
 use crate::eval::features::{FeatureCounts, FeatureError, Wanted};
 use crate::eval::pixels::{ImageFailure, joined, picture_part};
 use crate::progress::Progress;
-use focus_models::{AskedGroup, Generator, GroupAnswer, ModelError};
+use focus_models::{AskedGroup, Generator, GroupAnswer};
 use focus_plugin_abi::v1::message::{Finish, GeneratedAnswer};
 use focus_store::{
     ContentHash, Generated, GenerationCache, GenerationLog, GenerationRow, Outcome, StoreError,
@@ -150,14 +150,7 @@ pub fn generate(
     if let Some(error) = failure {
         return Err(error.into());
     }
-    asked.map_err(|error| match error {
-        // The sink's only failure is the store's; give it back as what it is.
-        ModelError::Sink(inner) => match inner.downcast::<StoreError>() {
-            Ok(store) => FeatureError::Store(*store),
-            Err(other) => FeatureError::Model(ModelError::Sink(other)),
-        },
-        other => FeatureError::Model(other),
-    })?;
+    asked?;
     progress.end(&format!(
         "{} images, {} prompts each: {} asked, {} from the cache, {} answered before, {} failed",
         wanted.len(),
